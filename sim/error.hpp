@@ -46,6 +46,23 @@ class ScenarioError : public std::runtime_error {
   ExitCode exit_code_;
 };
 
+/// A design whose parts do not fit together (a switch with too few ports, a group that no tree can
+/// hold). Thrown where the file is not known; the scenario loader adds file and pointer.
+class DesignError : public std::runtime_error {
+ public:
+  /// `pointer` is relative to the object that was being built ("/tiers"), or empty.
+  /// kInfeasible for a right description of something that cannot run (out of memory).
+  DesignError(std::string pointer, const std::string& message, std::string hint, ExitCode exit_code = ExitCode::kScenario)
+      : std::runtime_error(message), pointer_(std::move(pointer)), hint_(std::move(hint)), exit_code_(exit_code) {}
+  const std::string& pointer() const { return pointer_; }
+  const std::string& hint() const { return hint_; }
+  ExitCode exit_code() const { return exit_code_; }
+
+ private:
+  std::string pointer_, hint_;
+  ExitCode exit_code_;
+};
+
 /// A workload that can never finish; the message names ranks and operations. Exit code 3.
 class StuckError : public std::runtime_error {
  public:

@@ -1,0 +1,161 @@
+#include "models/collectives/phases.hpp"
+
+#include <algorithm>
+
+namespace trainyard {
+namespace {
+
+// How many rings run at once: one per NIC where a group has several ranks in each of several
+// servers, else one (a single ring already uses every NVLink, or the only NIC, in full).
+std::size_t channel_count(const Group& group, const CollectiveContext& context) {
+  if (group.servers() == 1 || group.one_rank_per_server()) return 1;
+  const int wanted = context.library->channels > 0 ? context.library->channels : context.routes.cluster().server.nics;
+  return static_cast<std::size_t>(std::max(1, wanted));
+}
+
+// The group's positions in the order of one channel: each server's ranks rotated alike.
+std::vector<std::size_t> ring_order(const Group& group, std::size_t channel, std::size_t channels) {
+  std::vector<std::size_t> order;
+  for (std::size_t s = 0; s < group.servers(); ++s) {
+    const std::size_t begin = group.server_begin[s], count = group.server_begin[s + 1] - begin;
+    const std::size_t turn = channel * count / channels;
+    for (std::size_t i = 0; i < count; ++i) order.push_back(begin + (turn + i) % count);
+  }
+  return order;
+}
+
+}  // namespace
+
+Ring::Ring(const CollectiveCall& call, const CollectiveContext& context) : call_(call), context_(context) {
+  const Group& group = *call.group;
+  const std::size_t count = channel_count(group, context);
+  chunk_ = call.bytes.si() / static_cast<double>(group.size()) / static_cast<double>(count);
+  for (std::size_t channel = 0; channel < count; ++channel) {
+    const std::vector<std::size_t> order = ring_order(group, channel, count);
+    std::vector<Edge> edges;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::size_t from = order[i], to = order[(i + 1) % order.size()];
+      const Rank a = group.ranks[from], b = group.ranks[to];
+      const bool local = context.routes.same_server(a, b);
+      // Between servers all channels' NICs must differ: the NIC of the rank that the ring enters by.
+      const int nic = local || count == 1 ? -1 : context.routes.nic_of(b);
+      Edge edge{from, to, context.routes.message(a, b, context.protocol.efficiency, nic), Seconds()};
+      edge.latency = edge.path.latency + context.step_latency(local);
+      edge.path.latency = Seconds();
+      edges.push_back(std::move(edge));
+    }
+    channels_.push_back(std::move(edges));
+  }
+}
+
+// All edges carry the same bytes at once, so one variable over all of them, in proportion to how
+// often each resource is used, moves as the ring does. Its bound is the ring's pace with latencies.
+PhaseFlow Ring::flow() const {
+  const double share = 1 / static_cast<double>(channels_.size());
+  PathBuilder all;
+  for (const auto& edges : channels_) {
+    for (const Edge& edge : edges) all.add(edge.path, share);
+  }
+  PhaseFlow flow{std::move(all).build(), Bytes()};
+  const auto steps = static_cast<double>(rounds(call_.op, call_.group->size()));
+  flow.bytes = Bytes::of(steps * chunk_ / share);
+
+  const std::vector<double>& capacities = context_.routes.capacities();
+  // Pace of each edge while all run: its resources shared as the merged weights say.
+  std::vector<std::pair<ResourceId, double>> pace;
+  for (const Share& s : flow.path.shares) pace.emplace_back(s.resource, capacities[s.resource.index()] / s.weight * share);
+  const auto pace_of = [&](ResourceId id) {
+    return std::lower_bound(pace.begin(), pace.end(), std::pair{id, 0.0})->second;
+  };
+  const bool cut_through = context_.protocol.law == "cut-through";
+  double slowest = 0;
+  for (const auto& edges : channels_) {
+    for (const Edge& edge : edges) {
+      double bandwidth = std::numeric_limits<double>::infinity();
+      for (const Share& s : edge.path.shares) bandwidth = std::min(bandwidth, pace_of(s.resource));
+      const double wire = chunk_ / bandwidth, latency = edge.latency.si();
+      slowest = std::max(slowest, cut_through ? std::max(wire, latency) : wire + latency);
+    }
+  }
+  const double alone = idle_rate(flow.path, capacities);
+  if (slowest > 0) flow.path.bound = BytesPerSecond::of(std::min(alone, flow.bytes.si() / (steps * slowest)));
+  // A ring that waits on latencies leaves its links idle for a part of each step, in which others
+  // run at full rate: against a competitor it weighs as much as the share of time it transmits.
+  flow.path.fairness = flow.path.bound.si() / alone / share;
+  return flow;
+}
+
+std::vector<OpId> Ring::messages(std::span<const OpId> entry) const {
+  OpGraph& graph = context_.graph;
+  const std::size_t n = call_.group->size();
+  const std::uint32_t label = graph.label("ring send");
+  std::vector<OpId> exits;
+  for (std::size_t i = 0; i < n; ++i) exits.push_back(graph.add_join(call_.role));
+  for (const auto& edges : channels_) {
+    std::vector<PathId> paths;
+    std::vector<std::size_t> into(n);  // the edge that enters each position
+    for (std::size_t e = 0; e < n; ++e) {
+      FlowPath path = edges[e].path;
+      pay_latency(path, edges[e].latency, Bytes::of(chunk_), context_.protocol);
+      paths.push_back(graph.add_path(std::move(path)));
+      into[edges[e].to] = e;
+    }
+    std::vector<OpId> before(n), now(n);
+    for (std::size_t step = 0; step < rounds(call_.op, n); ++step) {
+      for (std::size_t e = 0; e < n; ++e) {
+        const Edge& edge = edges[e];
+        now[e] = graph.add_flow(call_.group->ranks[edge.from], paths[e], Bytes::of(chunk_), call_.role, label, static_cast<std::uint32_t>(step));
+        // A rank sends in order, and passes on what it received in the round before.
+        graph.add_edge(step == 0 ? entry[edge.from] : before[e], now[e]);
+        graph.add_edge(step == 0 ? entry[edge.to] : before[into[edge.from]], now[e]);
+        occupy(graph, now[e], {call_.group->ranks[edge.from], call_.group->ranks[edge.to]}, context_.library->slowdown);
+      }
+      std::swap(before, now);
+    }
+    for (std::size_t e = 0; e < n; ++e) {
+      graph.add_edge(before[e], exits[edges[e].to]);
+      graph.add_edge(before[e], exits[edges[e].from]);
+    }
+  }
+  return exits;
+}
+
+void pay_latency(FlowPath& path, Seconds latency, Bytes bytes, const Protocol& protocol) {
+  if (protocol.law == "cut-through" && latency > Seconds() && bytes > Bytes()) {
+    path.bound = bytes / latency;
+    path.latency = Seconds();
+  } else {
+    path.latency = latency;
+  }
+}
+
+OpId join_of(OpGraph& graph, OpRole role, std::span<const OpId> entry) {
+  const OpId join = graph.add_join(role);
+  for (const OpId op : entry) graph.add_edge(op, join);
+  return join;
+}
+
+void occupy(OpGraph& graph, OpId op, std::vector<Rank> ranks, double slowdown) {
+  if (slowdown > 0) graph.set_occupancy(op, graph.add_occupancy({std::move(ranks), slowdown}));
+}
+
+std::vector<OpId> lower_as_flow(const CollectiveCall& call, const CollectiveContext& context,
+                                const PhaseFlow& flow, std::string_view name, double slowdown,
+                                std::span<const OpId> entry) {
+  OpGraph& graph = context.graph;
+  const OpId op = graph.add_flow(call.group->ranks.front(), graph.add_path(flow.path), flow.bytes, call.role, graph.label(name), call.number);
+  for (const OpId before : entry) graph.add_edge(before, op);
+  occupy(graph, op, call.group->ranks, slowdown);
+  return std::vector<OpId>(call.group->size(), op);
+}
+
+std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveContext& context, Seconds time,
+                                 std::string_view name, double slowdown, std::span<const OpId> entry) {
+  OpGraph& graph = context.graph;
+  const OpId op = graph.add_delay(call.group->ranks.front(), time, call.role, graph.label(name), call.number);
+  for (const OpId before : entry) graph.add_edge(before, op);
+  occupy(graph, op, call.group->ranks, slowdown);
+  return std::vector<OpId>(call.group->size(), op);
+}
+
+}  // namespace trainyard

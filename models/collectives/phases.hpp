@@ -1,0 +1,64 @@
+// Building blocks that the collective algorithms share: rings, logarithmic rounds, reduction trees.
+//
+// Each block knows three forms of itself that agree on an idle network: its closed form, one
+// weighted flow, and every message.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/collective.hpp"
+
+namespace trainyard {
+
+/// One flow that stands for a whole phase, and what it carries.
+struct PhaseFlow {
+  FlowPath path;
+  Bytes bytes;
+  /// Alone on the network: latency + bytes / rate.
+  Seconds time(std::span<const double> capacities) const {
+    return path.latency + Seconds::of(bytes.si() / idle_rate(path, capacities));
+  }
+};
+
+/// A ring over a group: `steps` rounds in which every rank passes 1/n of the buffer to the next,
+/// on `channels` rings at once. Several channels rotate which NIC a server's ring enters by.
+class Ring {
+ public:
+  /// `rounds`: 2(n-1) for all_reduce, n-1 for the other two.
+  Ring(const CollectiveCall& call, const CollectiveContext& context);
+  /// Steps · (the slowest step: latency + chunk/bandwidth, or their maximum when cut through).
+  PhaseFlow flow() const;
+  std::vector<OpId> messages(std::span<const OpId> entry) const;
+  static std::size_t rounds(CollectiveOp op, std::size_t n) {
+    return op == CollectiveOp::kAllReduce ? 2 * (n - 1) : n - 1;
+  }
+
+ private:
+  struct Edge {
+    std::size_t from, to;  ///< positions in the group
+    FlowPath path;
+    Seconds latency;
+  };
+  std::vector<std::vector<Edge>> channels_;
+  double chunk_;  ///< bytes of one message
+  const CollectiveCall& call_;
+  const CollectiveContext& context_;
+};
+
+/// Adds one phase as a single flow between all the entries and one exit.
+std::vector<OpId> lower_as_flow(const CollectiveCall& call, const CollectiveContext& context,
+                                const PhaseFlow& flow, std::string_view name, double slowdown,
+                                std::span<const OpId> entry);
+/// Adds a call as one pause of its closed form.
+std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveContext& context, Seconds time,
+                                 std::string_view name, double slowdown, std::span<const OpId> entry);
+/// Makes a message's path pay its step latency as the protocol's law says: before the first byte
+/// (additive), or as a least duration (cut-through).
+void pay_latency(FlowPath& path, Seconds latency, Bytes bytes, const Protocol& protocol);
+/// A join after every entry.
+OpId join_of(OpGraph& graph, OpRole role, std::span<const OpId> entry);
+/// Takes `slowdown` from the compute of these ranks while the operation runs.
+void occupy(OpGraph& graph, OpId op, std::vector<Rank> ranks, double slowdown);
+
+}  // namespace trainyard

@@ -1,0 +1,86 @@
+// One training iteration of a decoder transformer as operations: TP × PP × DP with 1F1B.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/transformer.hpp"
+#include "sim/lowering.hpp"
+
+namespace trainyard {
+
+/// The layout of a job: rank i is tensor rank i mod t, data rank (i / t) mod d, stage i / (t·d), as
+/// Megatron orders them.
+struct GptLayout {
+  int tensor = 1, pipeline = 1, data = 1;
+  int micro_batches = 1;  ///< per data-parallel replica
+};
+
+struct GptPlan {
+  TransformerModel model;
+  TransformerSplit split;
+  GptLayout layout;
+  int layers_per_stage = 1;
+  bool scatter_gather = false;       ///< pipeline messages are cut into t parts
+  bool overlap_gradients = true;
+  int buckets = 1;                   ///< of the gradient all-reduce
+  double gradient_bytes = 4;         ///< per parameter
+  Fidelity tensor_fidelity = Fidelity::kAnalytic;
+  Seconds fixed_forward, fixed_backward;  ///< both 0: computed; else the time of a stage's pass
+
+  /// Parameters that one rank of a stage holds: its layers / t, and the embedding on both ends.
+  double parameters_per_rank(int stage) const;
+};
+
+/// Adds the step and remembers nothing: the caller keeps the range of operations.
+class GptStep {
+ public:
+  GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks);
+  void lower();
+
+ private:
+  /// What a tensor-parallel group does without interruption: kernels, then a collective.
+  struct Piece {
+    Seconds compute;
+    CollectiveOp op = CollectiveOp::kAllReduce;
+    Bytes bytes;    ///< of the collective; 0: none
+    Seconds pause;  ///< instead of it: the closed form of many
+  };
+  /// Per tensor rank: the first operation of a pass and the last.
+  struct Span {
+    std::vector<OpId> first, last;
+  };
+  struct Stage {
+    std::vector<Span> forward, backward;  ///< by micro-batch
+    std::vector<OpId> end;                ///< per tensor rank: the last operation so far
+  };
+
+  std::vector<Piece> forward_layer() const;
+  std::vector<Piece> backward_layer() const;
+  void repeat(const std::vector<Piece>& layer, int count, const Group& group, std::vector<Piece>& out);
+  std::vector<Piece> pass(int stage, const Group& group, bool backward, int first_layer, int layers);
+  Span run(const std::vector<Piece>& pieces, const Group& group, const std::vector<OpId>& after, std::string_view label, int micro_batch);
+  Stage schedule(int stage, int replica);
+  Span last_backward(int stage, int replica, const Group& group, const std::vector<OpId>& after, int micro_batch);
+  void reduce_gradients();
+  void connect(int stage, int replica);
+  void step_optimizer(int stage, int replica);
+
+  Rank rank(int stage, int replica, int tensor) const;
+  Stage& at(int stage, int replica) { return stages_[static_cast<std::size_t>(stage * plan_.layout.data + replica)]; }
+  const Group& tensor_group(int stage, int replica);
+
+  const GptPlan& plan_;
+  Lowering& lowering_;
+  OpGraph& graph_;
+  std::span<const Rank> ranks_;
+  std::vector<Stage> stages_;
+  /// By stage, tensor rank, bucket: per replica the operation after which its gradients are there,
+  /// and after lowering the one after which they are reduced.
+  std::vector<std::vector<OpId>> buckets_;
+  std::vector<OpId>& bucket(int stage, int tensor, int index) {
+    return buckets_[static_cast<std::size_t>((stage * plan_.layout.tensor + tensor) * plan_.buckets + index)];
+  }
+};
+
+}  // namespace trainyard

@@ -1,0 +1,114 @@
+// Collective operations: the plug-in interface and what an algorithm may use to lower itself.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/opgraph.hpp"
+#include "sim/routes.hpp"
+
+namespace trainyard {
+
+enum class CollectiveOp { kAllReduce, kAllGather, kReduceScatter };
+std::string_view collective_name(CollectiveOp op);  ///< "all_reduce", as nccl-tests writes it
+/// The operation of that name, or nothing.
+std::optional<CollectiveOp> collective_op(std::string_view name);
+/// Bus bandwidth / algorithm bandwidth as nccl-tests defines it: 2(n-1)/n, or (n-1)/n.
+double bus_factor(CollectiveOp op, std::size_t n);
+
+/// How finely a collective is simulated.
+enum class Fidelity {
+  kSteps,     ///< every message
+  kFlow,      ///< one weighted flow per phase
+  kAnalytic,  ///< its closed form, as a pause: shares nothing with anything
+};
+
+/// An interned set of ranks in ring order; ranks of one server stand together.
+struct Group {
+  std::size_t id = 0;
+  std::vector<Rank> ranks;
+  std::vector<std::size_t> server_begin;  ///< where each server's run of ranks begins, and the end
+  std::size_t size() const { return ranks.size(); }
+  std::size_t servers() const { return server_begin.size() - 1; }
+  bool one_rank_per_server() const { return servers() == size(); }
+};
+
+struct CollectiveCall {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  /// The whole buffer: what every rank ends with (all_reduce, all_gather) or starts with.
+  Bytes bytes;
+  const Group* group = nullptr;
+  OpRole role = OpRole::kCollective;
+  std::uint32_t number = 0;
+};
+
+/// Which switches hold reduction trees for which groups (one per group for the whole run, as a
+/// communicator does), within the limits of each switch.
+class SharpTrees {
+ public:
+  explicit SharpTrees(const Routes& routes) : routes_(routes) {}
+  struct Grant {
+    const AggregationTree* tree = nullptr;  ///< null when refused
+    std::string reason;                     ///< why, when refused
+  };
+  /// The tree of a group of one rank per server for messages of that size. The first call for a
+  /// group takes the slots; a group that found none is refused from then on.
+  const Grant& grant(const Group& group, Bytes bytes);
+  /// Why these groups could not all be granted trees now, or an empty string. Takes no slots.
+  std::string refusal(std::span<const Group* const> groups, Bytes bytes);
+  /// The tree that the group would use, whether granted or not.
+  const AggregationTree& tree_of(const Group& group);
+
+ private:
+  struct Use {
+    int streaming = 0, low_latency = 0;
+  };
+  bool low_latency(const AggregationTree& tree, Bytes bytes) const;
+  using Uses = std::map<NodeId, Use>;
+  std::string limits(const AggregationTree& tree, bool is_low_latency, const Uses& used) const;
+  static void take(const AggregationTree& tree, bool is_low_latency, Uses& used);
+
+  const Routes& routes_;
+  Uses used_;
+  std::map<std::pair<std::size_t, bool>, Grant> grants_;
+  std::map<std::size_t, AggregationTree> trees_;  ///< by group id
+};
+
+/// What lowering a collective works on.
+struct CollectiveContext {
+  OpGraph& graph;
+  const Routes& routes;
+  SharpTrees& sharp;
+  Fidelity fidelity = Fidelity::kFlow;
+  Protocol protocol;                 ///< the chosen one
+  const CollectiveLibrary* library = nullptr;
+  std::map<std::vector<Rank>, std::unique_ptr<Group>>* groups = nullptr;
+  /// Interns a group. Ranks must be distinct.
+  const Group& group(std::vector<Rank> ranks) const;
+  Seconds step_latency(bool same_server) const {
+    return same_server ? protocol.intra_latency : protocol.network_latency;
+  }
+};
+
+class Collective {
+ public:
+  static constexpr std::string_view kInterface = "collective";
+  virtual ~Collective() = default;
+
+  /// Why this algorithm cannot do the call here, or an empty string.
+  virtual std::string refuses(const CollectiveCall&, const CollectiveContext&) const = 0;
+  /// The closed form on an idle network.
+  virtual Seconds estimate(const CollectiveCall&, const CollectiveContext&) const = 0;
+  /// Adds the operations. entry[i] (may be invalid) ends before rank i takes part; the result's i-th
+  /// operation ends when rank i has its result.
+  virtual std::vector<OpId> lower(const CollectiveCall&, const CollectiveContext&,
+                                  std::span<const OpId> entry) const = 0;
+};
+
+}  // namespace trainyard

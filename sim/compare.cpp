@@ -1,0 +1,99 @@
+#include "sim/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/error.hpp"
+#include "sim/metrics.hpp"
+
+namespace trainyard {
+namespace {
+
+// The claimed value of each result, by its name; nullopt where nothing is claimed for any of them.
+std::optional<std::vector<std::optional<double>>> claimed(const Json& claim, std::string_view metric, const std::vector<Json>& results) {
+  const Json* rows = claim.find("rows");
+  const Json* row = rows != nullptr ? rows->find(metric) : nullptr;
+  if (row == nullptr) return std::nullopt;
+  std::vector<std::optional<double>> values;
+  bool any = false;
+  for (const Json& result : results) {
+    const Json* value = row->find(result.at("name").as_string());
+    values.push_back(value != nullptr && value->is_number() ? std::optional(value->as_number()) : std::nullopt);
+    any = any || values.back().has_value();
+  }
+  return any ? std::optional(values) : std::nullopt;
+}
+
+Json row_of(const Metric& metric, const std::vector<double>& values, const Json& claim, const std::vector<Json>& results) {
+  Json row = Json::object();
+  row["metric"] = Json(metric.key);
+  row["title"] = Json(metric.title);
+  row["unit"] = Json(metric.unit);
+  Json simulated = Json::array();
+  for (const double v : values) simulated.push_back(Json(v));
+  row["values"] = std::move(simulated);
+  row["claim"] = Json();
+  row["deviation"] = Json();
+  if (const auto claims = claimed(claim, metric.key, results)) {
+    Json said = Json::array(), off = Json::array();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::optional<double>& c = (*claims)[i];
+      said.push_back(c ? Json(*c) : Json());
+      off.push_back(c && *c != 0 ? Json(values[i] / *c - 1) : Json());
+    }
+    row["claim"] = std::move(said);
+    row["deviation"] = std::move(off);
+  }
+  return row;
+}
+
+}  // namespace
+
+Json compare_results(std::vector<Json> results, const Json& claim) {
+  Json rows = Json::array();
+  std::vector<std::string_view> shown;
+  for (const Metric& metric : metrics()) {
+    std::vector<double> values;
+    for (const Json& result : results) {
+      if (const auto v = metric_value(result.at("metrics"), metric.key)) values.push_back(*v);
+    }
+    if (!metric.compared || values.size() != results.size()) continue;
+    shown.push_back(metric.key);
+    rows.push_back(row_of(metric, values, claim, results));
+  }
+  Json only = Json::array();
+  if (const Json* claims = claim.find("rows")) {
+    for (const auto& [key, row] : claims->members()) {
+      if (std::find(shown.begin(), shown.end(), key) == shown.end()) only.push_back(Json(key));
+    }
+  }
+  Json out = Json::object();
+  out["schema_version"] = results.front().at("schema_version");
+  out["rows"] = std::move(rows);
+  out["claimed_only"] = std::move(only);
+  out["claim_source"] = claim.find("source") != nullptr ? claim.at("source") : Json();
+  out["results"] = Json(Json::Array(std::move_iterator(results.begin()), std::move_iterator(results.end())));
+  return out;
+}
+
+Json load_claim(const std::string& scenario_file, const std::string& claim) {
+  if (claim.empty()) return {};
+  const std::string path = (std::filesystem::path(scenario_file).parent_path() / claim).lexically_normal().string();
+  Json loaded = parse_json(read_text_file(path), path);
+  const Json* rows = loaded.find("rows");
+  const auto fault = [&](const std::string& pointer, const std::string& message) {
+    throw ScenarioError(Diagnostic{path, pointer, message, R"(a claim is {"source": "…", "rows": {"allreduce_time_s": {"scenario name": 0.12}}})"});
+  };
+  if (rows == nullptr || !rows->is_object()) fault("/rows", "is missing or not an object");
+  for (const auto& [metric, row] : rows->members()) {
+    if (!row.is_object()) fault("/rows/" + metric, "is not an object of values by scenario name");
+    for (const auto& [name, value] : row.members()) {
+      if (!value.is_number()) fault("/rows/" + metric + "/" + name, fmt::format("is {}, not a number", value.type_name()));
+    }
+  }
+  return loaded;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,79 @@
+#include "sim/devices.hpp"
+
+namespace trainyard {
+
+void GemmEfficiency::fields(Archive& ar) {
+  ar("max", max, "share of peak that large products reach", efficiency());
+  ar("m_half", m_half, "rows (M) at which half of max is reached", non_negative());
+  ar("n_half", n_half, "columns (N) at which half of max is reached", non_negative());
+  ar("k_half", k_half, "depth (K) at which half of max is reached", non_negative());
+}
+
+void Gpu::fields(Archive& ar) {
+  ar.required("peak_bf16", peak_bf16, "dense BF16 peak, like \"312 TFLOPS\"", positive());
+  ar.required("hbm_bandwidth", hbm_bandwidth, "peak memory bandwidth", positive());
+  ar("hbm_efficiency", hbm_efficiency, "share of hbm_bandwidth that kernels reach", efficiency());
+  ar.required("memory", memory, "device memory", positive());
+  ar("gemm", gemm, "efficiency of matrix products by shape");
+  ar("kernel_launch", kernel_launch, "least time between kernel launches", non_negative());
+}
+
+void NvLink::fields(Archive& ar) {
+  ar.required("bandwidth", bandwidth, "per GPU and direction (half of the marketing figure)", positive());
+  ar("efficiency", efficiency, "share of bandwidth that collectives reach", trainyard::efficiency());
+  ar("latency", latency, "one traversal of NVLink and NVSwitch", non_negative());
+}
+
+void Nic::fields(Archive& ar) {
+  ar.required("rate", rate, "port rate per direction, like \"200 Gb/s\"", positive());
+  ar("efficiency", efficiency, "payload share of the port rate", trainyard::efficiency());
+  ar.required("pcie_bandwidth", pcie_bandwidth, "effective PCIe bandwidth per direction", positive());
+  ar("latency", latency, "one NIC's share of a message's latency", non_negative());
+  ar("rdma", rdma, "the card can do RDMA");
+  ar("gpudirect", gpudirect, "the card can read and write GPU memory by itself");
+}
+
+void Dpu::fields(Archive& ar) {
+  ar.required("rate", rate, "all ports together, per direction", positive());
+  ar.required("cores", cores, "cores on the card", at_least(1));
+  ar.required("memory_bandwidth", memory_bandwidth, "bandwidth of the card's own memory", positive());
+  ar("core_speed", core_speed, "speed of one core relative to a host core", positive());
+}
+
+void Host::fields(Archive& ar) {
+  ar.required("cores", cores, "physical cores of all sockets", at_least(1));
+  ar("network_cores", network_cores, "cores that network services may use (0: all)", non_negative());
+  ar.required("memory_bandwidth", memory_bandwidth, "effective memory bandwidth, all sockets", positive());
+  ar.check(network_cores <= cores, "network_cores", "asks for more cores than the host has", "at most \"cores\"");
+}
+
+void Sharp::fields(Archive& ar) {
+  ar("enabled", enabled, "reduce in this switch");
+  ar("efficiency", efficiency, "share of link rate that streaming aggregation reaches", trainyard::efficiency());
+  ar("aggregation_latency", aggregation_latency, "added by each reducing switch", non_negative());
+  ar("streaming_trees", streaming_trees, "streaming (SAT) trees one switch can hold", non_negative());
+  ar("low_latency_trees", low_latency_trees, "low-latency (LLT) trees one switch can hold", non_negative());
+  ar("radix", radix, "most children of one aggregation node (0: every port)", non_negative());
+  ar("low_latency_max", low_latency_max, "largest message on a low-latency tree", non_negative());
+}
+
+void Switch::fields(Archive& ar) {
+  ar.required("ports", ports, "ports", at_least(2));
+  ar.required("rate", rate, "port rate per direction", positive());
+  ar("latency", latency, "port-to-port latency", non_negative());
+  ar("sharp", sharp, "in-network reduction");
+}
+
+void Server::fields(Archive& ar) {
+  ar.required("gpus", gpus, "GPUs per server", between(1, 1024));
+  ar.required("gpu", gpu, "the GPU");
+  ar.required("nvlink", nvlink, "the links between the GPUs of a server");
+  ar.required("nics", nics, "network cards for GPU traffic per server", between(1, 1024));
+  ar.required("nic", nic, "the network card");
+  ar.required("host", host, "CPUs and memory of the server");
+  ar("dpu", dpu, "data processing unit");
+  ar("dpus", dpus, "DPUs per server", non_negative());
+  ar.check(dpus == 0 || dpu.has_value(), "dpus", "counts DPUs, but no \"dpu\" is given", "name one, like \"bluefield-2\"");
+}
+
+}  // namespace trainyard

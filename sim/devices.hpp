@@ -1,0 +1,110 @@
+// The devices of a cluster as data: what a datasheet says, read from a scenario or the catalogue.
+//
+// Devices have no behaviour. What they do to time stands in the plug-ins (transport, kernel time,
+// collectives, topologies), which read these numbers.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/archive.hpp"
+#include "sim/units.hpp"
+
+namespace trainyard {
+
+/// How much of a GPU's peak a matrix product of M × N × K reaches:
+/// max · M/(M+m_half) · N/(N+n_half) · K/(K+k_half). Small shapes fill the SMs badly.
+struct GemmEfficiency {
+  double max = 1;
+  double m_half = 0, n_half = 0, k_half = 0;
+  void fields(Archive& ar);
+};
+
+struct Gpu {
+  static constexpr std::string_view kCatalog = "gpu";
+  FlopsPerSecond peak_bf16;       ///< dense, never the sparse figure
+  BytesPerSecond hbm_bandwidth;   ///< peak
+  double hbm_efficiency = 1;      ///< share of it that streaming kernels reach
+  Bytes memory;
+  GemmEfficiency gemm;
+  Seconds kernel_launch;          ///< least time between two kernels that the host can sustain
+  void fields(Archive& ar);
+};
+
+/// NVLink between the GPUs of a server through NVSwitch: full bandwidth to any peer.
+struct NvLink {
+  static constexpr std::string_view kCatalog = "nvlink";
+  BytesPerSecond bandwidth;  ///< per GPU and direction
+  double efficiency = 1;     ///< share of it that collectives reach (protocol overhead)
+  Seconds latency;           ///< one traversal
+  void fields(Archive& ar);
+};
+
+struct Nic {
+  static constexpr std::string_view kCatalog = "nic";
+  BytesPerSecond rate;            ///< port, per direction
+  double efficiency = 1;          ///< payload share of it
+  BytesPerSecond pcie_bandwidth;  ///< to the host or GPU, per direction, effective
+  Seconds latency;                ///< port to port hardware share of one message, one NIC
+  bool rdma = true;
+  bool gpudirect = true;          ///< can read and write GPU memory by itself
+  void fields(Archive& ar);
+};
+
+/// A DPU: a card whose own cores, memory and engines can run host services.
+struct Dpu {
+  static constexpr std::string_view kCatalog = "dpu";
+  BytesPerSecond rate;              ///< all its ports together, per direction
+  int cores = 0;
+  BytesPerSecond memory_bandwidth;  ///< its own DRAM
+  double core_speed = 1;            ///< per-core speed relative to a host core
+  void fields(Archive& ar);
+};
+
+struct Host {
+  static constexpr std::string_view kCatalog = "host";
+  int cores = 1;                    ///< physical cores of all sockets
+  int network_cores = 0;            ///< cores that network services may use; 0: all of them
+  BytesPerSecond memory_bandwidth;  ///< effective, all sockets
+  int cores_for_network() const { return network_cores > 0 ? network_cores : cores; }
+  void fields(Archive& ar);
+};
+
+/// In-network reduction of a switch (SHARP). Two kinds of tree: low-latency trees (LLT) for small
+/// messages and streaming aggregation trees (SAT) at link rate for large ones.
+struct Sharp {
+  bool enabled = false;
+  double efficiency = 0.95;         ///< share of link rate that streaming aggregation reaches
+  Seconds aggregation_latency;      ///< added per switch that reduces
+  int streaming_trees = 1;          ///< SAT trees that one switch can hold at a time
+  int low_latency_trees = 1;        ///< LLT trees (groups) that one switch can hold
+  int radix = 0;                    ///< most children of one aggregation node; 0: every port
+  Bytes low_latency_max;            ///< largest message that an LLT carries
+  void fields(Archive& ar);
+};
+
+struct Switch {
+  static constexpr std::string_view kCatalog = "switch";
+  int ports = 0;
+  BytesPerSecond rate;  ///< per port and direction
+  Seconds latency;      ///< port to port
+  Sharp sharp;
+  void fields(Archive& ar);
+};
+
+struct Server {
+  static constexpr std::string_view kCatalog = "server";
+  int gpus = 1;
+  Gpu gpu;
+  NvLink nvlink;
+  int nics = 1;
+  Nic nic;
+  Host host;
+  std::optional<Dpu> dpu;
+  int dpus = 0;
+  /// The NIC that GPU `local` of a server sends through.
+  int nic_of(int local) const { return local * nics / gpus; }
+  void fields(Archive& ar);
+};
+
+}  // namespace trainyard

@@ -1,0 +1,42 @@
+// Who runs operations: the Engine decides what may start, an Executor says when it ends.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/ids.hpp"
+#include "sim/path.hpp"
+#include "sim/topology.hpp"
+
+namespace trainyard {
+
+class Executor {
+ public:
+  /// Told of everything that ended at one date, in ascending op order.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void ended(const std::vector<OpId>& ops, double now) = 0;
+  };
+  virtual ~Executor() = default;
+
+  /// Starts `bytes` over a path, after its latency. `path` must live until the run ends.
+  virtual void start_flow(OpId op, const FlowPath& path, double bytes) = 0;
+  /// Starts a pause of `seconds`.
+  virtual void start_delay(OpId op, double seconds) = 0;
+  /// Makes a running pause end `seconds` from now instead.
+  virtual void restart_delay(OpId op, double seconds) = 0;
+  /// Runs until nothing is left running. Operations may be started before and from ended().
+  virtual void run(Listener& listener) = 0;
+  virtual double now() const = 0;
+  /// Bytes times weight that each resource has carried, by resource index; empty if not counted.
+  virtual std::vector<double> carried() const { return {}; }
+};
+
+/// Our weighted max-min model as a SimGrid resource model ("flow"), or stock SimGrid activities
+/// ("stock"). One per process: it owns the SimGrid engine.
+std::unique_ptr<Executor> make_flow_executor(const Topology& topology);
+std::unique_ptr<Executor> make_stock_executor(const Topology& topology);
+
+}  // namespace trainyard

@@ -1,0 +1,148 @@
+#include "sim/isolate.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "sim/error.hpp"
+
+namespace trainyard {
+namespace {
+
+struct Child {
+  pid_t pid = -1;
+  int pipe = -1;
+};
+
+Json diagnostics_to_json(const ScenarioError& e) {
+  Json all = Json::array();
+  for (const Diagnostic& d : e.diagnostics()) {
+    all.push_back(Json(Json::Array{Json(d.file), Json(d.pointer), Json(d.message), Json(d.hint)}));
+  }
+  return all;
+}
+
+Json outcome(const std::function<Json()>& task) {
+  Json out = Json::object();
+  try {
+    out["result"] = task();
+  } catch (const ScenarioError& e) {
+    out["scenario"] = diagnostics_to_json(e);
+    out["exit"] = Json(static_cast<int>(e.exit_code()));
+  } catch (const DesignError& e) {
+    out["design"] = Json(Json::Array{Json(e.pointer()), Json(e.what()), Json(e.hint())});
+    out["exit"] = Json(static_cast<int>(e.exit_code()));
+  } catch (const StuckError& e) {
+    out["stuck"] = Json(e.what());
+  } catch (const UsageError& e) {
+    out["usage"] = Json(e.what());
+  } catch (const std::bad_alloc&) {
+    out["error"] = Json("out of memory");
+  } catch (const std::exception& e) {
+    out["error"] = Json(e.what());
+  }
+  return out;
+}
+
+void write_all(int fd, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = write(fd, text.data() + done, text.size() - done);
+    if (n < 0 && errno != EINTR) return;
+    if (n > 0) done += static_cast<std::size_t>(n);
+  }
+}
+
+Child start(const std::function<Json()>& task) {
+  int ends[2];
+  if (pipe(ends) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error(fmt::format("no child process: {}", std::strerror(errno)));
+  if (pid == 0) {
+    // A killed parent must not leave simulations behind.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    close(ends[0]);
+    write_all(ends[1], dump_json(outcome(task), -1));
+    close(ends[1]);
+    _exit(0);  // SimGrid's global destructors are not worth waiting for
+  }
+  close(ends[1]);
+  return {pid, ends[0]};
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char block[1 << 14];
+  while (true) {
+    const ssize_t n = read(fd, block, sizeof block);
+    if (n > 0) text.append(block, static_cast<std::size_t>(n));
+    if (n == 0) return text;
+    if (n < 0 && errno != EINTR) return text;
+  }
+}
+
+std::string collect(Child& child) {
+  std::string text = read_all(child.pipe);
+  close(child.pipe);
+  int status = 0;
+  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    throw std::runtime_error(fmt::format("the simulation process was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status))));
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
+    throw std::runtime_error("the simulation process ended without a result");
+  }
+  return text;
+}
+
+Json rethrow_or_result(const std::string& text) {
+  Json out = parse_json(text, "simulation result");
+  const auto exit_code = [&] { return static_cast<ExitCode>(out.at("exit").as_integer()); };
+  if (const Json* list = out.find("scenario")) {
+    std::vector<Diagnostic> all;
+    for (const Json& d : list->items()) {
+      all.push_back({d.items()[0].as_string(), d.items()[1].as_string(), d.items()[2].as_string(), d.items()[3].as_string()});
+    }
+    throw ScenarioError(std::move(all), exit_code());
+  }
+  if (const Json* d = out.find("design")) {
+    throw DesignError(d->items()[0].as_string(), d->items()[1].as_string(), d->items()[2].as_string(), exit_code());
+  }
+  if (const Json* e = out.find("stuck")) throw StuckError(e->as_string());
+  if (const Json* e = out.find("usage")) throw UsageError(e->as_string());
+  if (const Json* e = out.find("error")) throw std::runtime_error(e->as_string());
+  return std::move(out["result"]);
+}
+
+}  // namespace
+
+std::vector<Json> run_isolated(const std::vector<std::function<Json()>>& tasks, int jobs) {
+  const auto width = static_cast<std::size_t>(jobs > 0 ? jobs : std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<Json> results(tasks.size());
+  std::vector<Child> children(tasks.size());
+  std::exception_ptr first;
+  std::size_t started = 0;
+  // Collected in order: a child that ends early waits in its pipe until its turn.
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    for (; started < tasks.size() && started < i + width; ++started) children[started] = start(tasks[started]);
+    try {
+      results[i] = rethrow_or_result(collect(children[i]));
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
+  return results;
+}
+
+}  // namespace trainyard

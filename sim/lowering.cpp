@@ -1,0 +1,92 @@
+#include "sim/lowering.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace trainyard {
+
+Lowering::Lowering(const Cluster& cluster, const Topology& topology, Fidelity fidelity, Fidelity tensor_fidelity)
+    : routes_(cluster, topology), sharp_(routes_), fidelity_(fidelity), tensor_fidelity_(tensor_fidelity) {
+  for (const std::string_view name : Registry<Collective>::of().names()) {
+    algorithms_.emplace(name, Registry<Collective>::of().make(name));
+  }
+}
+
+CollectiveContext Lowering::context(const Protocol& protocol, Fidelity fidelity) {
+  return {graph_, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_};
+}
+
+const Group& Lowering::group(std::vector<Rank> ranks) { return context({}, fidelity_).group(std::move(ranks)); }
+
+OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label, std::uint32_t number) {
+  if (from == to) return graph_.add_join(role);
+  return graph_.add_flow(from, graph_.add_path(routes_.message(from, to)), bytes, role, graph_.label(label), number);
+}
+
+// Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.
+Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
+  const Key key{call.op, call.bytes.si(), call.group->id};
+  const auto [it, is_new] = chosen_.try_emplace(key);
+  Chosen& best = it->second;
+  if (!is_new) return best;
+  order_.push_back(key);
+  const CollectiveLibrary& library = cluster().collectives;
+  best.choice = {call.op, call.bytes, call.group->size(), call.group->servers(), {}, {}, Seconds(), {}, 0};
+  const auto consider = [&](const std::string& name, const Collective& algorithm) {
+    const std::string reason = algorithm.refuses(call, context(library.protocols.begin()->second, fidelity_));
+    if (!reason.empty()) {
+      best.choice.refused += fmt::format("{}{}: {}", best.choice.refused.empty() ? "" : "; ", name, reason);
+      return;
+    }
+    for (const auto& [protocol_name, protocol] : library.protocols) {
+      if (library.protocol != "auto" && library.protocol != protocol_name) continue;
+      const Seconds time = algorithm.estimate(call, context(protocol, fidelity_));
+      if (best.algorithm != nullptr && time >= best.choice.estimate) continue;
+      best.algorithm = &algorithm;
+      best.protocol = protocol;
+      best.choice.algorithm = name;
+      best.choice.protocol = protocol_name;
+      best.choice.estimate = time;
+    }
+  };
+  if (library.algorithm != "auto") consider(library.algorithm, *algorithms_.at(library.algorithm));
+  if (best.algorithm == nullptr) {
+    for (const auto& [name, algorithm] : algorithms_) {
+      if (name != library.algorithm) consider(name, *algorithm);
+    }
+  }
+  require(best.algorithm != nullptr, "no collective algorithm fits");
+  return best;
+}
+
+std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<const OpId> entry, Fidelity fidelity) {
+  require(entry.size() == call.group->size(), "one entry per rank of the group");
+  if (call.group->size() == 1) return {entry.begin(), entry.end()};
+  Chosen& chosen = choose(call);
+  ++chosen.choice.calls;
+  return chosen.algorithm->lower(call, context(chosen.protocol, fidelity), entry);
+}
+
+Seconds Lowering::estimate(const CollectiveCall& call) {
+  return call.group->size() == 1 ? Seconds() : choose(call).choice.estimate;
+}
+
+std::vector<CollectiveChoice> Lowering::choices() const {
+  std::vector<CollectiveChoice> all;
+  for (const Key& key : order_) {
+    const CollectiveChoice& c = chosen_.at(key).choice;
+    const auto same = std::find_if(all.begin(), all.end(), [&](const CollectiveChoice& o) {
+      return o.op == c.op && o.bytes == c.bytes && o.ranks == c.ranks && o.servers == c.servers &&
+             o.algorithm == c.algorithm && o.protocol == c.protocol && o.refused == c.refused;
+    });
+    if (same == all.end()) {
+      all.push_back(c);
+    } else {
+      same->calls += c.calls;
+    }
+  }
+  return all;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,72 @@
+#include "sim/measure.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace trainyard {
+namespace {
+
+class Accountant {
+ public:
+  Accountant(const OpGraph& graph, const Timeline& timeline, std::size_t first, std::size_t last)
+      : graph_(graph), time_(timeline), last_dependency_(graph.size()) {
+    for (std::size_t i = first; i < last; ++i) {
+      for (const OpId next : graph.successors(OpId(i))) {
+        OpId& known = last_dependency_[next.index()];
+        if (!known.valid() || time_.finish[i] > time_.finish[known.index()]) known = OpId(i);
+      }
+      if (!final_.valid() || time_.finish[i] > time_.finish[final_.index()]) final_ = OpId(i);
+    }
+  }
+
+  double end() const { return final_.valid() ? time_.finish[final_.index()] : 0; }
+
+  void close_gap(double begin, OpId op, RankAccount& account) const { charge(begin, last_dependency_[op.index()], time_.start[op.index()], account); }
+  void close_tail(double begin, RankAccount& account) const { charge(begin, final_, end(), account); }
+
+ private:
+  void charge(double begin, OpId op, double until, RankAccount& account) const {
+    while (until > begin && op.valid()) {
+      const double from = std::max(begin, time_.start[op.index()]);
+      (is_communication(graph_.role(op)) ? account.network : account.bubble) += until - from;
+      until = from;
+      op = last_dependency_[op.index()];
+    }
+    account.bubble += std::max(0.0, until - begin);
+  }
+
+  const OpGraph& graph_;
+  const Timeline& time_;
+  std::vector<OpId> last_dependency_;
+  OpId final_;
+};
+
+}  // namespace
+
+std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline, std::span<const Rank> ranks,
+                                 std::size_t first, std::size_t last) {
+  const Accountant accountant(graph, timeline, first, last);
+  std::map<Rank, std::size_t> place;
+  for (std::size_t i = 0; i < ranks.size(); ++i) place.emplace(ranks[i], i);
+  std::vector<std::vector<OpId>> kernels(ranks.size());
+  for (std::size_t i = first; i < last; ++i) {
+    if (graph.kind(OpId(i)) == OpKind::kCompute) kernels[place.at(graph.rank(OpId(i)))].emplace_back(i);
+  }
+  std::vector<RankAccount> accounts(ranks.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    auto& stream = kernels[r];
+    std::sort(stream.begin(), stream.end(), [&](OpId a, OpId b) {
+      return timeline.start[a.index()] != timeline.start[b.index()] ? timeline.start[a.index()] < timeline.start[b.index()] : a < b;
+    });
+    double busy_until = 0;
+    for (const OpId op : stream) {
+      accountant.close_gap(busy_until, op, accounts[r]);
+      accounts[r].compute += timeline.finish[op.index()] - timeline.start[op.index()];
+      busy_until = timeline.finish[op.index()];
+    }
+    accountant.close_tail(busy_until, accounts[r]);
+  }
+  return accounts;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,28 @@
+// The table of everything that a result reports: one list generates docs, CSV and compare rows.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/json.hpp"
+
+namespace trainyard {
+
+struct Metric {
+  std::string_view key;      ///< in result.json below "metrics"; a dot steps into an object
+  std::string_view title;    ///< for tables
+  std::string_view unit;     ///< SI, or "1" for fractions
+  std::string_view formula;  ///< for docs/metrics.md
+  enum class Show { kSeconds, kFraction, kNumber, kBytes, kTokens } show = Show::kNumber;
+  bool compared = true;      ///< a row of `compare`
+};
+
+std::span<const Metric> metrics();
+/// The metric's number in a "metrics" object, if it is there.
+std::optional<double> metric_value(const Json& metrics, std::string_view key);
+/// The number for people: "18.42 ms", "43.1%", "1.23e+06 tokens/s".
+std::string show_metric(const Metric& metric, double value);
+
+}  // namespace trainyard

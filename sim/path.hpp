@@ -1,0 +1,39 @@
+// What a flow uses: resources with weights, a latency and a rate bound.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "sim/flow_solver.hpp"
+#include "sim/ids.hpp"
+#include "sim/units.hpp"
+
+namespace trainyard {
+
+/// Shares are sorted by resource and distinct. A share's weight is what one byte of the flow costs
+/// there: 1 on a link, memory passes on host memory, core-seconds on cores.
+struct FlowPath {
+  std::vector<Share> shares;
+  Seconds latency;      ///< paid once, before the first byte
+  double fairness = 1;  ///< rate relative to other flows at a shared bottleneck
+  BytesPerSecond bound = BytesPerSecond::of(std::numeric_limits<double>::infinity());
+};
+
+/// Collects the uses of one flow; several uses of a resource add up.
+class PathBuilder {
+ public:
+  void use(ResourceId resource, double weight = 1) { shares_.push_back({resource, weight}); }
+  void delay(Seconds latency) { latency_ += latency; }
+  void add(const FlowPath& path, double scale);
+  FlowPath build() &&;
+
+ private:
+  std::vector<Share> shares_;
+  Seconds latency_;
+};
+
+/// The rate at which the flow runs alone: the least capacity / weight, and its bound.
+double idle_rate(const FlowPath& path, std::span<const double> capacities);
+
+}  // namespace trainyard

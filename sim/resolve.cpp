@@ -1,0 +1,129 @@
+#include "sim/resolve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "sim/error.hpp"
+#include "sim/spelling.hpp"
+
+namespace trainyard {
+namespace {
+
+Json load_base(const Json& extends, const std::string& file, std::vector<std::string>& chain, Origins& origins);
+
+Json extend(Json root, const std::string& file, std::vector<std::string>& chain, Origins& origins) {
+  if (!root.is_object()) {
+    throw ScenarioError(Diagnostic{file, "/", fmt::format("is {}, not an object", root.type_name()), "a scenario is {…}"});
+  }
+  const Json* extends = root.find("extends");
+  if (extends == nullptr) {
+    origins.note(root, "", file);
+    return root;
+  }
+  Json merged = load_base(*extends, file, chain, origins);
+  origins.note(root, "", file);
+  root.erase("extends");
+  merge_patch(merged, root);
+  return merged;
+}
+
+Json load_base(const Json& extends, const std::string& file, std::vector<std::string>& chain, Origins& origins) {
+  if (!extends.is_string()) {
+    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("is {}, not a file name", extends.type_name()), "name one file"});
+  }
+  namespace fs = std::filesystem;
+  const std::string base = (fs::path(file).parent_path() / extends.as_string()).lexically_normal().string();
+  if (std::find(chain.begin(), chain.end(), base) != chain.end()) {
+    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("a cycle: {} -> {}", fmt::join(chain, " -> "), base),
+                                   "a scenario cannot extend itself"});
+  }
+  if (!fs::exists(base)) {
+    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("there is no file {}", base), "the path is relative to this file"});
+  }
+  chain.push_back(base);
+  return extend(parse_json(read_text_file(base), base), base, chain, origins);
+}
+
+void apply_set(Json& root, Origins& origins, const std::string& set) {
+  const std::size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UsageError(fmt::format("--set \"{}\" is not path=value (write --set cluster.servers=64)", set));
+  }
+  const std::string text = set.substr(equals + 1);
+  Json value(text);
+  try {
+    value = parse_json(text, "--set");
+  } catch (const ScenarioError&) {
+    // Not JSON: "400 Gb/s" needs no quotes within quotes.
+  }
+  const std::vector<std::string> keys = split_pointer(set.substr(0, equals));
+  origins.note(value, "/" + fmt::format("{}", fmt::join(keys, "/")), "--set");
+  set_at(root, keys, std::move(value));
+}
+
+std::vector<std::string> enabled_names(const Json& root, const std::string& file) {
+  std::vector<std::string> names;
+  const Json* enable = root.find("enable");
+  if (enable == nullptr) return names;
+  const Json* features = root.find("features");
+  std::vector<std::string_view> known;
+  if (features != nullptr && features->is_object()) {
+    for (const auto& [name, patch] : features->members()) known.push_back(name);
+  }
+  if (!enable->is_array()) {
+    throw ScenarioError(Diagnostic{file, "/enable", fmt::format("is {}, not a list of features", enable->type_name()), R"(like ["rdma"])"});
+  }
+  for (const Json& name : enable->items()) {
+    if (!name.is_string() || std::find(known.begin(), known.end(), name.as_string()) == known.end()) {
+      const std::string word = name.is_string() ? name.as_string() : dump_json(name, -1);
+      throw ScenarioError(Diagnostic{file, "/enable", fmt::format("\"{}\" is not a feature", word), suggest(word, known)});
+    }
+    names.push_back(name.as_string());
+  }
+  return names;
+}
+
+}  // namespace
+
+void Origins::note(const Json& value, const std::string& pointer, const std::string& file) {
+  files_[pointer] = file;
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.members()) note(member, pointer + "/" + key, file);
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.items().size(); ++i) note(value.items()[i], pointer + "/" + std::to_string(i), file);
+  }
+}
+
+std::string Origins::file_of(std::string pointer) const {
+  while (true) {
+    const auto it = files_.find(pointer);
+    if (it != files_.end()) return it->second;
+    const std::size_t slash = pointer.rfind('/');
+    if (slash == std::string::npos) return {};
+    pointer.resize(slash);
+  }
+}
+
+ResolvedScenario resolve_scenario(Json root, const std::string& file, const std::vector<std::string>& sets) {
+  std::vector<std::string> chain{std::filesystem::path(file).lexically_normal().string()};
+  Origins origins;
+  Json resolved = extend(std::move(root), file, chain, origins);
+  for (const std::string& set : sets) apply_set(resolved, origins, set);
+  const std::vector<std::string> enabled = enabled_names(resolved, file);
+  if (const Json* found = resolved.find("features"); found != nullptr && found->is_object()) {
+    const Json features = *found;
+    for (const auto& [name, patch] : features.members()) {
+      if (std::find(enabled.begin(), enabled.end(), name) == enabled.end()) continue;
+      origins.note(patch, "", origins.file_of("/features/" + name));
+      merge_patch(resolved, patch);
+    }
+    for (const std::string& set : sets) apply_set(resolved, origins, set);
+  }
+  if (resolved.is_object()) resolved.erase("features");
+  return {std::move(resolved), std::move(origins)};
+}
+
+}  // namespace trainyard

@@ -1,0 +1,74 @@
+#include "sim/routes.hpp"
+
+#include <fmt/format.h>
+
+namespace trainyard {
+
+Routes::Routes(const Cluster& cluster, const Topology& topology)
+    : cluster_(cluster),
+      topology_(topology),
+      gpudirect_(cluster.gpudirect && cluster.transport->rdma() && cluster.server.nic.gpudirect) {
+  for (const Resource& resource : topology.resources()) capacities_.push_back(resource.capacity);
+}
+
+std::vector<std::string> Routes::inactive() const {
+  std::vector<std::string> reasons;
+  if (cluster_.gpudirect && !cluster_.transport->rdma()) {
+    reasons.push_back(fmt::format("gpudirect: the transport \"{}\" is not RDMA", cluster_.transport->kind()));
+  } else if (cluster_.gpudirect && !cluster_.server.nic.gpudirect) {
+    reasons.emplace_back("gpudirect: the NIC cannot reach GPU memory");
+  }
+  return reasons;
+}
+
+Seconds Routes::endpoint_latency() const {
+  return 2 * cluster_.server.nic.latency + cluster_.transport->latency();
+}
+
+// A GPU that is not the NIC's own reaches it over NVLink and the GPU that is (PXN).
+void Routes::send_side(Rank rank, int nic, PathBuilder& path) const {
+  const ServerId server = topology_.server_of(rank);
+  if (nic_of(rank) != nic) {
+    const int owner = nic * cluster_.server.gpus / cluster_.server.nics;
+    path.use(topology_.nvlink_out(rank));
+    path.use(topology_.nvlink_in(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) + static_cast<std::size_t>(owner))));
+  }
+  cluster_.transport->send(topology_, {server, nic}, gpudirect_, path);
+}
+
+void Routes::receive_side(Rank rank, int nic, PathBuilder& path) const {
+  const ServerId server = topology_.server_of(rank);
+  cluster_.transport->receive(topology_, {server, nic}, gpudirect_, path);
+  if (nic_of(rank) != nic) {
+    const int owner = nic * cluster_.server.gpus / cluster_.server.nics;
+    path.use(topology_.nvlink_out(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) + static_cast<std::size_t>(owner))));
+    path.use(topology_.nvlink_in(rank));
+  }
+}
+
+FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
+  require(from != to, "a message from a rank to itself");
+  PathBuilder path;
+  if (same_server(from, to)) {
+    path.use(topology_.nvlink_out(from), 1 / efficiency);
+    path.use(topology_.nvlink_in(to), 1 / efficiency);
+    path.delay(topology_.resource(topology_.nvlink_out(from)).latency);
+    return std::move(path).build();
+  }
+  const int from_nic = nic >= 0 ? nic : nic_of(from);
+  const int to_nic = nic >= 0 ? nic : nic_of(to);
+  send_side(from, from_nic, path);
+  std::vector<ResourceId> links;
+  topology_.route(topology_.nic_node(topology_.server_of(from), from_nic),
+                  topology_.nic_node(topology_.server_of(to), to_nic), links);
+  const double wire = 1 / (efficiency * cluster_.transport->efficiency());
+  for (const ResourceId link : links) {
+    path.use(link, wire);
+    path.delay(topology_.resource(link).latency);
+  }
+  receive_side(to, to_nic, path);
+  path.delay(endpoint_latency());
+  return std::move(path).build();
+}
+
+}  // namespace trainyard

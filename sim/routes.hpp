@@ -1,0 +1,47 @@
+// What a message between two GPUs uses, computed in this one place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/path.hpp"
+#include "sim/topology.hpp"
+
+namespace trainyard {
+
+class Routes {
+ public:
+  Routes(const Cluster& cluster, const Topology& topology);
+
+  /// The path of a message between two different ranks: NVLink inside a server; else what the
+  /// transport takes at both ends, both NIC ports and the fabric. Its latency is the wire's, the
+  /// NICs' and the transport's. `efficiency` is the protocol's payload share of every wire.
+  /// `nic` < 0: each rank's own NIC; else that NIC on both servers, reached over NVLink when it
+  /// belongs to another GPU (what NCCL calls PXN).
+  FlowPath message(Rank from, Rank to, double efficiency = 1, int nic = -1) const;
+
+  /// What one byte into (out of) the fabric takes on the server of a rank, NIC port excluded.
+  void send_side(Rank rank, int nic, PathBuilder& path) const;
+  void receive_side(Rank rank, int nic, PathBuilder& path) const;
+
+  const Cluster& cluster() const { return cluster_; }
+  const Topology& topology() const { return topology_; }
+  /// Capacities by resource index.
+  const std::vector<double>& capacities() const { return capacities_; }
+  bool gpudirect() const { return gpudirect_; }
+  bool same_server(Rank a, Rank b) const { return topology_.server_of(a) == topology_.server_of(b); }
+  int nic_of(Rank rank) const { return cluster_.server.nic_of(topology_.local_of(rank)); }
+  /// Latency of a message over the fabric that the wires do not explain: NICs and transport.
+  Seconds endpoint_latency() const;
+  /// Features that were asked for and cannot act, each with its reason.
+  std::vector<std::string> inactive() const;
+
+ private:
+  const Cluster& cluster_;
+  const Topology& topology_;
+  std::vector<double> capacities_;
+  bool gpudirect_;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,130 @@
+#include "sim/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/error.hpp"
+#include "sim/reader.hpp"
+#include "sim/registry.hpp"
+#include "sim/resolve.hpp"
+#include "sim/spelling.hpp"
+
+namespace trainyard {
+
+void EngineSettings::fields(Archive& ar) {
+  ar.choice("executor", executor, {"flow", "stock"}, "flow: our max-min model inside SimGrid; stock: SimGrid activities");
+  ar.choice("fidelity", fidelity, {"steps", "flow", "analytic"}, "how finely collectives are simulated");
+  ar.choice("tensor_fidelity", tensor_fidelity, {"steps", "flow", "analytic"}, "the same for tensor-parallel collectives");
+  ar("seed", seed, "seed of everything random");
+}
+
+Fidelity fidelity_of(const std::string& name) {
+  return name == "steps" ? Fidelity::kSteps : name == "flow" ? Fidelity::kFlow : Fidelity::kAnalytic;
+}
+
+void Job::fields(Archive& ar) {
+  ar("name", name, "name of the job");
+  ar("first_server", first_server, "first server of the job", non_negative());
+  ar("servers", servers, "servers of the job (0: all from first_server on)", non_negative());
+  ar.plugin("workload", workload, "what the job does");
+}
+
+void Probe::fields(Archive& ar) {
+  ar.choice("operation", operation, {"all_reduce", "all_gather", "reduce_scatter"}, "the collective");
+  ar.required("bytes", bytes, "buffer per rank, as nccl-tests counts it", positive());
+  ar("ranks", ranks, "how many of the cluster's GPUs, from the first (0: all)", non_negative());
+  ar("fidelity", fidelity, "steps, flow or analytic (empty: the engine's)");
+  ar.check(fidelity.empty() || fidelity == "steps" || fidelity == "flow" || fidelity == "analytic", "fidelity",
+           fmt::format("\"{}\" is not a choice here", fidelity), "one of: steps, flow, analytic");
+}
+
+void Scenario::fields(Archive& ar) {
+  ar("$schema", schema, "JSON Schema for editors");
+  ar("name", name, "short name, used in tables");
+  ar("description", description, "what it shows");
+  ar("engine", engine, "how to simulate");
+  ar.required("cluster", cluster, "the hardware");
+  ar("jobs", jobs, "what runs on it");
+  ar("probes", probes, "named collectives on the idle cluster");
+  ar("enable", enable, "features switched on");
+  ar("claim", claim, "file of claimed values, relative to this one");
+  const std::string& algorithm = cluster.collectives.algorithm;
+  const auto names = Registry<Collective>::of().names();
+  ar.check(algorithm == "auto" || std::find(names.begin(), names.end(), algorithm) != names.end(),
+           "cluster/collectives/algorithm", fmt::format("\"{}\" is not an algorithm", algorithm), suggest(algorithm, names));
+  for (const auto& [key, probe] : probes) {
+    ar.check(probe.ranks <= cluster.gpus(), "probes/" + key + "/ranks",
+             fmt::format("{} ranks, but the cluster has {} GPUs", probe.ranks, cluster.gpus()), "at most that many");
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    ar.check(jobs[i].first_server + std::max(jobs[i].servers, 1) <= cluster.servers, fmt::format("jobs/{}/servers", i),
+             fmt::format("ends at server {}, but the cluster has {}", jobs[i].first_server + std::max(jobs[i].servers, 1), cluster.servers),
+             "fewer servers, or a smaller first_server");
+  }
+  ar.check(!jobs.empty() || !probes.empty(), "", "has neither jobs nor probes: nothing to simulate", "add a job or a probe");
+}
+
+namespace {
+
+LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string& file, const Catalog& catalog) {
+  LoadedScenario loaded;
+  loaded.file = file;
+  Reader reader(resolved.root, file, catalog, &resolved.origins);
+  reader.read(loaded.scenario);
+  reader.throw_faults();
+  loaded.parameters = reader.parameters();
+  if (!loaded.scenario.cluster.kernels) {
+    loaded.scenario.cluster.kernels = Registry<KernelTime>::of().make("roofline");
+    loaded.scenario.cluster.kernels->set_kind("roofline");
+  }
+  return loaded;
+}
+
+LoadedScenario load(Json root, const std::string& file, const LoadOptions& options) {
+  Catalog catalog = Catalog::embedded();
+  if (!options.catalog_directory.empty()) catalog.add_directory(options.catalog_directory);
+  return read_resolved(resolve_scenario(std::move(root), file, options.sets), file, catalog);
+}
+
+}  // namespace
+
+LoadedScenario load_scenario(const std::string& path, const LoadOptions& options) {
+  return load(parse_json(read_text_file(path), path), path, options);
+}
+
+LoadedScenario load_scenario_text(const std::string& text, const std::string& file, const LoadOptions& options) {
+  return load(parse_json(text, file), file, options);
+}
+
+void check_design(const LoadedScenario& loaded) {
+  const Scenario& s = loaded.scenario;
+  std::vector<Diagnostic> faults;
+  ExitCode exit_code = ExitCode::kInfeasible;  // kScenario as soon as one fault is no mere lack of room
+  const auto attempt = [&](const std::string& pointer, const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const DesignError& e) {
+      faults.push_back({loaded.file, pointer + e.pointer(), e.what(), e.hint()});
+      if (e.exit_code() != ExitCode::kInfeasible) exit_code = ExitCode::kScenario;
+    }
+  };
+  std::unique_ptr<Topology> topology;
+  attempt("/cluster/network", [&] { topology = s.cluster.network->build(s.cluster.server, s.cluster.servers); });
+  if (topology && topology->ranks() > 1 && s.cluster.servers > 1) {
+    attempt("/cluster", [&] {
+      const auto next = static_cast<std::size_t>(s.cluster.server.gpus);
+      Routes(s.cluster, *topology).message(Rank(0), Rank(next));
+    });
+  }
+  for (std::size_t i = 0; i < s.jobs.size(); ++i) {
+    const Job& job = s.jobs[i];
+    const int servers = job.servers > 0 ? job.servers : s.cluster.servers - job.first_server;
+    attempt(fmt::format("/jobs/{}/workload", i), [&] {
+      job.workload->check(s.cluster, static_cast<std::size_t>(servers) * static_cast<std::size_t>(s.cluster.server.gpus));
+    });
+  }
+  if (!faults.empty()) throw ScenarioError(std::move(faults), exit_code);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,67 @@
+// The "flow" executor: our weighted max-min model, run by SimGrid as one of its resource models.
+#include <algorithm>
+
+#include "sim/executor.hpp"
+#include "sim/flow_core.hpp"
+#include "sim/simgrid_platform.hpp"
+
+namespace trainyard {
+namespace {
+
+std::vector<double> capacities_of(const Topology& topology) {
+  std::vector<double> capacities;
+  for (const Resource& resource : topology.resources()) capacities.push_back(resource.capacity);
+  return capacities;
+}
+
+class FlowExecutor final : public Executor, private SimgridEvents {
+ public:
+  explicit FlowExecutor(const Topology& topology)
+      : platform_(topology, SimgridPlatform::Extent::kClock), core_(capacities_of(topology)) {}
+
+  void start_flow(OpId op, const FlowPath& path, double bytes) override {
+    core_.pass_to(now());
+    core_.start_flow(op, path, bytes);
+  }
+  void start_delay(OpId op, double seconds) override {
+    core_.pass_to(now());
+    core_.start_pause(op, seconds);
+  }
+  void restart_delay(OpId op, double seconds) override {
+    core_.pass_to(now());
+    core_.restart_pause(op, seconds);
+  }
+
+  void run(Listener& listener) override {
+    if (core_.idle()) return;
+    listener_ = &listener;
+    platform_.run(*this);
+  }
+
+  // SimGrid's clock is ahead where an actor starts something between two of our events.
+  double now() const override { return std::max(core_.now(), platform_.now()); }
+  std::vector<double> carried() const override { return core_.carried(); }
+
+ private:
+  double next_date(double /*now*/) override { return core_.next_date(); }
+
+  // What takes no time ends at the same date, in further rounds of this loop.
+  void reached(double date) override {
+    do {
+      core_.advance(date);
+      if (!core_.ended().empty()) listener_->ended(core_.ended(), date);
+    } while (core_.next_date() <= date);
+  }
+
+  SimgridPlatform platform_;
+  FlowCore core_;
+  Listener* listener_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_flow_executor(const Topology& topology) {
+  return std::make_unique<FlowExecutor>(topology);
+}
+
+}  // namespace trainyard

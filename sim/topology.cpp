@@ -1,0 +1,85 @@
+#include "sim/topology.hpp"
+
+#include <fmt/format.h>
+
+namespace trainyard {
+
+NodeId Topology::add_node(TopologyNode node) {
+  if (node.kind == NodeKind::kSwitch) ++switches_;
+  return NodeId(boost::add_vertex(node, graph_));
+}
+
+ResourceId Topology::add_edge(ResourceKind kind, NodeId from, NodeId to, double capacity,
+                              Seconds latency) {
+  require(capacity > 0, "an edge without capacity");
+  const ResourceId id(resources_.size());
+  resources_.push_back({kind, from, to, ServerId(), capacity, latency});
+  boost::add_edge(from.index(), to.index(), id, graph_);
+  if (kind == ResourceKind::kLink) ++fabric_links_;
+  return id;
+}
+
+ResourceId Topology::add_server_resource(ResourceKind kind, ServerId server, double capacity) {
+  const ResourceId id(resources_.size());
+  resources_.push_back({kind, NodeId(), NodeId(), server, capacity, Seconds()});
+  return id;
+}
+
+void Topology::add_servers() {
+  const double nvlink = (server_.nvlink.bandwidth * server_.nvlink.efficiency).si();
+  for (int s = 0; s < servers_; ++s) {
+    const ServerId server(static_cast<std::size_t>(s));
+    const auto at = static_cast<std::uint32_t>(s);
+    const NodeId hub = add_node({NodeKind::kNvSwitch, 0, at});
+    std::vector<NodeId> gpus;
+    for (int g = 0; g < server_.gpus; ++g) {
+      const NodeId gpu = add_node({NodeKind::kGpu, 0, static_cast<std::uint32_t>(nvlink_out_.size())});
+      gpus.push_back(gpu);
+      nvlink_out_.push_back(add_edge(ResourceKind::kNvLink, gpu, hub, nvlink, server_.nvlink.latency));
+      nvlink_in_.push_back(add_edge(ResourceKind::kNvLink, hub, gpu, nvlink, Seconds()));
+    }
+    for (int n = 0; n < server_.nics; ++n) {
+      const NodeId nic = add_node({NodeKind::kNic, 0, static_cast<std::uint32_t>(nics_.size())});
+      nics_.push_back(nic);
+      const NodeId gpu = gpus[static_cast<std::size_t>(n * server_.gpus / server_.nics)];
+      const double pcie = server_.nic.pcie_bandwidth.si();
+      pcie_tx_.push_back(add_edge(ResourceKind::kPcie, gpu, nic, pcie, Seconds()));
+      pcie_rx_.push_back(add_edge(ResourceKind::kPcie, nic, gpu, pcie, Seconds()));
+    }
+    host_memory_.push_back(add_server_resource(ResourceKind::kHostMemory, server, server_.host.memory_bandwidth.si()));
+    network_cores_.push_back(add_server_resource(ResourceKind::kNetworkCores, server, server_.host.cores_for_network()));
+    if (server_.dpu && server_.dpus > 0) {
+      dpu_cores_.push_back(add_server_resource(ResourceKind::kDpuCores, server,
+                                               server_.dpu->cores * server_.dpus * server_.dpu->core_speed));
+      dpu_memory_.push_back(add_server_resource(ResourceKind::kDpuMemory, server,
+                                                (server_.dpu->memory_bandwidth * server_.dpus).si()));
+    }
+  }
+}
+
+std::string Topology::node_name(NodeId id) const {
+  const TopologyNode& n = graph_[id.index()];
+  const auto per_gpu = static_cast<std::uint32_t>(server_.gpus);
+  const auto per_nic = static_cast<std::uint32_t>(server_.nics);
+  switch (n.kind) {
+    case NodeKind::kGpu: return fmt::format("server{}/gpu{}", n.index / per_gpu, n.index % per_gpu);
+    case NodeKind::kNvSwitch: return fmt::format("server{}/nvswitch", n.index);
+    case NodeKind::kNic: return fmt::format("server{}/nic{}", n.index / per_nic, n.index % per_nic);
+    case NodeKind::kSwitch: return fmt::format("switch{}.{}", n.tier, n.index);
+  }
+  return {};
+}
+
+std::string Topology::resource_name(ResourceId id) const {
+  const Resource& r = resource(id);
+  if (r.from.valid()) return fmt::format("{} -> {}", node_name(r.from), node_name(r.to));
+  switch (r.kind) {
+    case ResourceKind::kHostMemory: return fmt::format("server{} host memory", r.server.index());
+    case ResourceKind::kNetworkCores: return fmt::format("server{} network cores", r.server.index());
+    case ResourceKind::kDpuCores: return fmt::format("server{} DPU cores", r.server.index());
+    case ResourceKind::kDpuMemory: return fmt::format("server{} DPU memory", r.server.index());
+    default: return fmt::format("resource {}", id.index());
+  }
+}
+
+}  // namespace trainyard

@@ -1,0 +1,25 @@
+// What a job does: the plug-in interface of generators and importers.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/engine.hpp"
+#include "sim/json.hpp"
+#include "sim/lowering.hpp"
+
+namespace trainyard {
+
+class Workload : public Plugin {
+ public:
+  static constexpr std::string_view kInterface = "workload";
+  /// Faults of the workload on `gpus` GPUs of this cluster: thrown as DesignError (pointer relative
+  /// to the workload) before anything is built. Layouts that do not divide, memory that does not fit …
+  virtual void check(const Cluster& cluster, std::size_t gpus) const = 0;
+  /// Adds the operations of one step. ranks[i] is where the job's i-th GPU stands.
+  virtual void lower(Lowering& lowering, std::span<const Rank> ranks) = 0;
+  /// Metrics and tables of the finished run, under the keys of docs/metrics.md.
+  virtual Json measure(const Lowering& lowering, const Timeline& timeline) const = 0;
+};
+
+}  // namespace trainyard

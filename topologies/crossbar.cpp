@@ -1,0 +1,71 @@
+// One ideal switch with as many ports as there are NICs: the network that a closed form assumes.
+//
+// Counts: 1 switch, N links. Bisection: N/2 · port rate.
+#include "sim/topology.hpp"
+
+namespace trainyard {
+namespace {
+
+class Crossbar : public Topology {
+ public:
+  Crossbar(const Server& server, int servers, const Switch& device, Seconds link_latency)
+      : Topology(server, servers), device_(device), link_latency_(link_latency) {
+    add_servers();
+    hub_ = add_node({NodeKind::kSwitch, 1, 0});
+    const double rate = std::min(device.rate.si(), (server.nic.rate * server.nic.efficiency).si());
+    for (int s = 0; s < servers; ++s) {
+      for (int n = 0; n < server.nics; ++n) {
+        const NodeId nic = nic_node(ServerId(static_cast<std::size_t>(s)), n);
+        tx_.push_back(add_edge(ResourceKind::kLink, nic, hub_, rate, link_latency + device.latency));
+        rx_.push_back(add_edge(ResourceKind::kLink, hub_, nic, rate, link_latency));
+      }
+    }
+  }
+
+  void route(NodeId from, NodeId to, std::vector<ResourceId>& out) const override {
+    out.push_back(tx_[graph()[from.index()].index]);
+    out.push_back(rx_[graph()[to.index()].index]);
+  }
+
+  const Switch& switch_at(NodeId) const override { return device_; }
+
+  AggregationTree aggregation_tree(std::span<const NodeId> nics, std::size_t /*spread*/) const override {
+    AggregationTree tree;
+    for (const NodeId nic : nics) {
+      const std::size_t i = graph()[nic.index()].index;
+      tree.edges.push_back({tx_[i], rx_[i], 0, 1});
+    }
+    tree.switches = {hub_};
+    tree.depth = 1;
+    tree.widest = static_cast<int>(nics.size());
+    tree.latency = 2 * link_latency_ + device_.latency;
+    return tree;
+  }
+
+ private:
+  Switch device_;
+  Seconds link_latency_;
+  NodeId hub_;
+  std::vector<ResourceId> tx_, rx_;
+};
+
+class CrossbarPlugin : public TopologyPlugin {
+ public:
+  void fields(Archive& ar) override {
+    ar.required("switch", device_, "the switch; its port count is not a limit here");
+    ar("link_latency", link_latency_, "one cable", non_negative());
+  }
+  std::unique_ptr<Topology> build(const Server& server, int servers) const override {
+    return std::make_unique<Crossbar>(server, servers, device_, link_latency_);
+  }
+
+ private:
+  Switch device_;
+  Seconds link_latency_;
+};
+
+const Registration<TopologyPlugin, CrossbarPlugin> registered{
+    "crossbar", "one ideal switch: every NIC has its own port, nothing else is shared"};
+
+}  // namespace
+}  // namespace trainyard
