@@ -58,7 +58,10 @@ const AggregationTree& SharpTrees::tree_of(const Group& group) {
   const Topology& topology = routes_.topology();
   std::vector<NodeId> nics;
   for (const Rank rank : group.ranks) nics.push_back(topology.nic_node(topology.server_of(rank), routes_.nic_of(rank)));
-  const auto spread = static_cast<std::size_t>(routes_.nic_of(group.ranks.front()));
+  // Groups of other rails and other servers get other roots.
+  const Rank first = group.ranks.front();
+  const std::size_t spread = static_cast<std::size_t>(routes_.nic_of(first)) +
+                             topology.server_of(first).index() * static_cast<std::size_t>(topology.nics_per_server());
   return trees_.emplace(group.id, topology.aggregation_tree(nics, spread)).first->second;
 }
 

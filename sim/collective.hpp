@@ -89,8 +89,13 @@ struct CollectiveContext {
   Protocol protocol;                 ///< the chosen one
   const CollectiveLibrary* library = nullptr;
   std::map<std::vector<Rank>, std::unique_ptr<Group>>* groups = nullptr;
+  /// How many groups do the same on the same servers at once (the rails of a hierarchical one): each
+  /// gets that part of what a server shares among them.
+  int siblings = 1;
   /// Interns a group. Ranks must be distinct.
   const Group& group(std::vector<Rank> ranks) const;
+  /// By resource index: what one of the siblings finds when all run.
+  const std::vector<double>& capacities() const { return routes.capacities(siblings); }
   Seconds step_latency(bool same_server) const {
     return same_server ? protocol.intra_latency : protocol.network_latency;
   }

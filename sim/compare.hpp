@@ -15,7 +15,7 @@ namespace trainyard {
 /// listed in claimed_only. Nothing simulated depends on the claim.
 Json compare_results(std::vector<Json> results, const Json& claim);
 
-/// The claim file that a scenario names, read and checked, or null. Throws ScenarioError.
-Json load_claim(const std::string& scenario_file, const std::string& claim);
+/// A claim file, read and checked; null for an empty path. Throws ScenarioError.
+Json load_claim(const std::string& path);
 
 }  // namespace trainyard

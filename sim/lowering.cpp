@@ -14,7 +14,7 @@ Lowering::Lowering(const Cluster& cluster, const Topology& topology, Fidelity fi
 }
 
 CollectiveContext Lowering::context(const Protocol& protocol, Fidelity fidelity) {
-  return {graph_, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_};
+  return {graph_, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_, 1};
 }
 
 const Group& Lowering::group(std::vector<Rank> ranks) { return context({}, fidelity_).group(std::move(ranks)); }

@@ -7,8 +7,14 @@ namespace trainyard {
 Routes::Routes(const Cluster& cluster, const Topology& topology)
     : cluster_(cluster),
       topology_(topology),
-      gpudirect_(cluster.gpudirect && cluster.transport->rdma() && cluster.server.nic.gpudirect) {
-  for (const Resource& resource : topology.resources()) capacities_.push_back(resource.capacity);
+      gpudirect_(cluster.gpudirect && cluster.transport->rdma() && cluster.server.nic.gpudirect) {}
+
+const std::vector<double>& Routes::capacities(int siblings) const {
+  const auto [it, is_new] = capacities_.try_emplace(siblings);
+  if (is_new) {
+    for (const Resource& r : topology_.resources()) it->second.push_back(r.server.valid() ? r.capacity / siblings : r.capacity);
+  }
+  return it->second;
 }
 
 std::vector<std::string> Routes::inactive() const {
@@ -57,7 +63,10 @@ FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
   }
   const int from_nic = nic >= 0 ? nic : nic_of(from);
   const int to_nic = nic >= 0 ? nic : nic_of(to);
-  send_side(from, from_nic, path);
+  PathBuilder ends;
+  send_side(from, from_nic, ends);
+  receive_side(to, to_nic, ends);
+  path.add(std::move(ends).build(), 1 / efficiency);
   std::vector<ResourceId> links;
   topology_.route(topology_.nic_node(topology_.server_of(from), from_nic),
                   topology_.nic_node(topology_.server_of(to), to_nic), links);
@@ -66,7 +75,6 @@ FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
     path.use(link, wire);
     path.delay(topology_.resource(link).latency);
   }
-  receive_side(to, to_nic, path);
   path.delay(endpoint_latency());
   return std::move(path).build();
 }

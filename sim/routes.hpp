@@ -1,6 +1,7 @@
 // What a message between two GPUs uses, computed in this one place.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ class Routes {
 
   /// The path of a message between two different ranks: NVLink inside a server; else what the
   /// transport takes at both ends, both NIC ports and the fabric. Its latency is the wire's, the
-  /// NICs' and the transport's. `efficiency` is the protocol's payload share of every wire.
+  /// NICs' and the transport's. `efficiency` is the payload share of what the protocol sends, which
+  /// costs everywhere: an LL message of 1 byte is 2 on the wire, in memory and on PCIe.
   /// `nic` < 0: each rank's own NIC; else that NIC on both servers, reached over NVLink when it
   /// belongs to another GPU (what NCCL calls PXN).
   FlowPath message(Rank from, Rank to, double efficiency = 1, int nic = -1) const;
@@ -27,8 +29,9 @@ class Routes {
 
   const Cluster& cluster() const { return cluster_; }
   const Topology& topology() const { return topology_; }
-  /// Capacities by resource index.
-  const std::vector<double>& capacities() const { return capacities_; }
+  /// Capacities by resource index, when `siblings` equal users divide what belongs to a whole server
+  /// (host memory, cores, the DPU) among them.
+  const std::vector<double>& capacities(int siblings = 1) const;
   bool gpudirect() const { return gpudirect_; }
   bool same_server(Rank a, Rank b) const { return topology_.server_of(a) == topology_.server_of(b); }
   int nic_of(Rank rank) const { return cluster_.server.nic_of(topology_.local_of(rank)); }
@@ -40,7 +43,7 @@ class Routes {
  private:
   const Cluster& cluster_;
   const Topology& topology_;
-  std::vector<double> capacities_;
+  mutable std::map<int, std::vector<double>> capacities_;  ///< by siblings, made when asked for
   bool gpudirect_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "sim/error.hpp"
 #include "sim/reader.hpp"
@@ -74,6 +75,10 @@ LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string
   reader.read(loaded.scenario);
   reader.throw_faults();
   loaded.parameters = reader.parameters();
+  if (!loaded.scenario.claim.empty()) {
+    const std::filesystem::path named_in(resolved.origins.file_of("/claim"));
+    loaded.claim_file = (named_in.parent_path() / loaded.scenario.claim).lexically_normal().string();
+  }
   if (!loaded.scenario.cluster.kernels) {
     loaded.scenario.cluster.kernels = Registry<KernelTime>::of().make("roofline");
     loaded.scenario.cluster.kernels->set_kind("roofline");

@@ -61,6 +61,7 @@ struct LoadedScenario {
   std::string file;
   Scenario scenario;
   std::vector<Parameter> parameters;  ///< tagged leaves, in document order
+  std::string claim_file;             ///< the claim's path, beside the file that names it; or empty
 };
 
 /// Reads, resolves (extends, --set, features, catalogue) and checks a scenario file.

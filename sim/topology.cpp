@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "sim/topology_graph.hpp"
+
 namespace trainyard {
+
+Topology::Topology(const Server& server, int servers)
+    : graph_(std::make_unique<TopologyGraph>()), server_(server), servers_(servers) {}
+
+Topology::~Topology() = default;
 
 NodeId Topology::add_node(TopologyNode node) {
   if (node.kind == NodeKind::kSwitch) ++switches_;
-  return NodeId(boost::add_vertex(node, graph_));
+  const NodeId id(nodes_.size());
+  nodes_.push_back(node);
+  boost::add_vertex(id, *graph_);
+  return id;
 }
 
 ResourceId Topology::add_edge(ResourceKind kind, NodeId from, NodeId to, double capacity,
@@ -14,7 +24,7 @@ ResourceId Topology::add_edge(ResourceKind kind, NodeId from, NodeId to, double 
   require(capacity > 0, "an edge without capacity");
   const ResourceId id(resources_.size());
   resources_.push_back({kind, from, to, ServerId(), capacity, latency});
-  boost::add_edge(from.index(), to.index(), id, graph_);
+  boost::add_edge(from.index(), to.index(), id, *graph_);
   if (kind == ResourceKind::kLink) ++fabric_links_;
   return id;
 }
@@ -58,7 +68,7 @@ void Topology::add_servers() {
 }
 
 std::string Topology::node_name(NodeId id) const {
-  const TopologyNode& n = graph_[id.index()];
+  const TopologyNode& n = node(id);
   const auto per_gpu = static_cast<std::uint32_t>(server_.gpus);
   const auto per_nic = static_cast<std::uint32_t>(server_.nics);
   switch (n.kind) {

@@ -5,7 +5,6 @@
 // computed when asked for and never stored per pair.
 #pragma once
 
-#include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -62,15 +61,18 @@ struct AggregationTree {
   Seconds latency;               ///< up and down again: links and switch traversals, no aggregation
 };
 
+struct TopologyGraph;
+
 class Topology {
  public:
-  using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, TopologyNode, ResourceId>;
-  explicit Topology(const Server& server, int servers) : server_(server), servers_(servers) {}
-  virtual ~Topology() = default;
+  Topology(const Server& server, int servers);
+  virtual ~Topology();
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
-  const Graph& graph() const { return graph_; }
+  /// The Boost graph, for algorithms over it (sim/topology_graph.hpp).
+  const TopologyGraph& graph() const { return *graph_; }
+  const TopologyNode& node(NodeId id) const { return nodes_[id.index()]; }
   const std::vector<Resource>& resources() const { return resources_; }
   const Resource& resource(ResourceId id) const { return resources_[id.index()]; }
   /// "server3/gpu5 -> nvswitch3", "server3 host memory": for messages and reports.
@@ -114,7 +116,6 @@ class Topology {
   void add_servers();
 
  protected:
-  Graph graph_;
   std::vector<Resource> resources_;
 
  private:
@@ -123,6 +124,8 @@ class Topology {
   }
   ResourceId add_server_resource(ResourceKind kind, ServerId server, double capacity);
 
+  std::unique_ptr<TopologyGraph> graph_;
+  std::vector<TopologyNode> nodes_;
   Server server_;
   int servers_;
   std::vector<ResourceId> nvlink_out_, nvlink_in_, pcie_tx_, pcie_rx_;

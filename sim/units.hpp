@@ -88,8 +88,10 @@ struct ParsedQuantity {
 /// Reads "400 Gb/s", "24 GiB", "1.5 us", "312 TFLOPS", "6.5 kW": a decimal number, optional spaces, a unit.
 /// - SI prefixes k M G T P E and IEC Ki Mi Gi Ti Pi Ei; m u n p for seconds, joules and watts.
 /// - b is a bit and B a byte; "b/s" = "bps", "B/s" = "Bps"; FLOP is a count, FLOPS = "FLOP/s" a rate.
-/// - seconds also as "min", "h", "d" (86,400 s); joules also as "Wh" (3,600 J) with SI prefixes.
-/// A bare number, an unknown unit, another dimension, nan, inf and overflow are errors that say what would do.
+/// - seconds also as "min", "h", "d" (86,400 s), without large prefixes; joules also as "Wh" (3,600 J).
+/// - composites: "ns/B", "J/B", "FLOP/B"; rates of events "1/s", "/s", "Hz", "1/d", "per day".
+/// A bare number, an unknown unit, another dimension, nan, inf, overflow and underflow are errors that
+/// say what would do.
 ParsedQuantity parse_quantity(std::string_view text, Dimension wanted);
 
 /// One unit of the dimension as an example for messages and schema: "400 Gb/s", "24 GiB", "1.5 us".
@@ -98,8 +100,8 @@ std::string_view quantity_example(Dimension dimension);
 /// The dimension in words: "bytes", "bytes per second", "seconds", …
 std::string_view quantity_name(Dimension dimension);
 
-/// Writes a quantity so that `parse_quantity` gives back exactly the same double, in the plainest unit:
-/// "50 GB/s", "2 us", "1 GiB" only where the prefix is exact, else the base unit with all digits.
+/// Writes a finite quantity so that `parse_quantity` gives back exactly the same double, in the plainest
+/// unit: "50 GB/s", "2 us", "1 GiB" (an IEC prefix only where it is exact and shorter).
 std::string write_quantity(double si, Dimension dimension);
 
 /// Writes a quantity for people: four significant digits and a prefix, "34.53 GB/s", "18.42 ms".
@@ -120,8 +122,8 @@ constexpr Bytes operator""_KiB(unsigned long long v) { return Bytes::of(double(v
 constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes::of(double(v) * 1048576.0); }
 constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes::of(double(v) * 1073741824.0); }
 constexpr Seconds operator""_s(long double v) { return Seconds::of(double(v)); }
-constexpr Seconds operator""_ms(long double v) { return Seconds::of(double(v) * 1e-3); }
-constexpr Seconds operator""_us(long double v) { return Seconds::of(double(v) * 1e-6); }
+constexpr Seconds operator""_ms(long double v) { return Seconds::of(double(v) / 1e3); }
+constexpr Seconds operator""_us(long double v) { return Seconds::of(double(v) / 1e6); }
 constexpr BytesPerSecond operator""_Gbps(unsigned long long v) { return BytesPerSecond::of(double(v) * 1e9 / 8); }
 constexpr BytesPerSecond operator""_GBps(unsigned long long v) { return BytesPerSecond::of(double(v) * 1e9); }
 constexpr FlopsPerSecond operator""_TFLOPS(unsigned long long v) { return FlopsPerSecond::of(double(v) * 1e12); }

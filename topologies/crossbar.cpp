@@ -23,8 +23,8 @@ class Crossbar : public Topology {
   }
 
   void route(NodeId from, NodeId to, std::vector<ResourceId>& out) const override {
-    out.push_back(tx_[graph()[from.index()].index]);
-    out.push_back(rx_[graph()[to.index()].index]);
+    out.push_back(tx_[node(from).index]);
+    out.push_back(rx_[node(to).index]);
   }
 
   const Switch& switch_at(NodeId) const override { return device_; }
@@ -32,7 +32,7 @@ class Crossbar : public Topology {
   AggregationTree aggregation_tree(std::span<const NodeId> nics, std::size_t /*spread*/) const override {
     AggregationTree tree;
     for (const NodeId nic : nics) {
-      const std::size_t i = graph()[nic.index()].index;
+      const std::size_t i = node(nic).index;
       tree.edges.push_back({tx_[i], rx_[i], 0, 1});
     }
     tree.switches = {hub_};

@@ -117,7 +117,7 @@ class FatTree : public Topology {
   // A link's latency includes the switch that it leads into.
   Seconds into_switch() const { return settings_.link_latency + settings_.device.latency; }
   double rate() const { return settings_.device.rate.si(); }
-  std::size_t nic_of(NodeId node) const { return graph()[node.index()].index; }
+  std::size_t nic_of(NodeId id) const { return node(id).index; }
   std::size_t port(int leaf, int j) const { return static_cast<std::size_t>(leaf) * static_cast<std::size_t>(shape_.up) + static_cast<std::size_t>(j); }
   std::size_t pod_port(int pod, int j, int c) const {
     return (static_cast<std::size_t>(pod) * static_cast<std::size_t>(shape_.up) + static_cast<std::size_t>(j)) *

@@ -45,6 +45,8 @@ std::vector<Levels::Phase> Levels::phases(const CollectiveCall& call, const Coll
 
 std::string Levels::refuses(const CollectiveCall& call, const CollectiveContext&) const {
   const Group& group = *call.group;
+  if (group.servers() == 1) return "all its ranks are in one server";
+  if (group.one_rank_per_server()) return "it has one rank per server";
   for (std::size_t s = 0; s < group.servers(); ++s) {
     if ((group.server_begin[s + 1] - group.server_begin[s]) * group.servers() != group.size()) {
       return "its servers hold different numbers of its ranks";
@@ -60,10 +62,17 @@ std::pair<std::vector<const Group*>, Bytes> Levels::rails(const CollectiveCall& 
   return {};
 }
 
+// The rails of a server run at once and divide its memory and cores.
+CollectiveContext Levels::among_siblings(const Phase& phase, const CollectiveContext& context) {
+  CollectiveContext one = context;
+  if (!phase.inside) one.siblings *= static_cast<int>(phase.groups.size());
+  return one;
+}
+
 Seconds Levels::estimate(const CollectiveCall& call, const CollectiveContext& context) const {
   Seconds sum, inside, between;
   for (const Phase& phase : phases(call, context)) {
-    const Seconds time = phase.algorithm->estimate({phase.op, phase.bytes, phase.groups.front(), call.role, 0}, context);
+    const Seconds time = phase.algorithm->estimate({phase.op, phase.bytes, phase.groups.front(), call.role, 0}, among_siblings(phase, context));
     sum += time;
     (phase.inside ? inside : between) += time;
   }
@@ -93,7 +102,7 @@ std::vector<OpId> Levels::lower(const CollectiveCall& call, const CollectiveCont
             in.push_back(join_of(context.graph, call.role, both));
           }
         }
-        const auto out = phase.algorithm->lower({phase.op, phase.bytes, phase.groups[g], call.role, static_cast<std::uint32_t>(chunk)}, context, in);
+        const auto out = phase.algorithm->lower({phase.op, phase.bytes, phase.groups[g], call.role, static_cast<std::uint32_t>(chunk)}, among_siblings(phase, context), in);
         for (std::size_t i = 0; i < out.size(); ++i) next[phase.positions[g][i]] = out[i];
       }
       before[l] = next;

@@ -24,6 +24,7 @@ class Levels {
 
  private:
   struct Phase;
+  static CollectiveContext among_siblings(const Phase&, const CollectiveContext&);
   std::vector<Phase> phases(const CollectiveCall&, const CollectiveContext&) const;
 
   const Collective& between_;

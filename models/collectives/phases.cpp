@@ -60,7 +60,7 @@ PhaseFlow Ring::flow() const {
   const auto steps = static_cast<double>(rounds(call_.op, call_.group->size()));
   flow.bytes = Bytes::of(steps * chunk_ / share);
 
-  const std::vector<double>& capacities = context_.routes.capacities();
+  const std::vector<double>& capacities = context_.capacities();
   // Pace of each edge while all run: its resources shared as the merged weights say.
   std::vector<std::pair<ResourceId, double>> pace;
   for (const Share& s : flow.path.shares) pace.emplace_back(s.resource, capacities[s.resource.index()] / s.weight * share);

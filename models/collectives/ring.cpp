@@ -12,7 +12,7 @@ class RingCollective : public Collective {
   std::string refuses(const CollectiveCall&, const CollectiveContext&) const override { return {}; }
 
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
-    return Ring(call, context).flow().time(context.routes.capacities());
+    return Ring(call, context).flow().time(context.capacities());
   }
 
   std::vector<OpId> lower(const CollectiveCall& call, const CollectiveContext& context,

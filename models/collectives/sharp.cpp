@@ -29,6 +29,10 @@ class SharpCollective : public Collective {
 
   std::string refuses(const CollectiveCall& call, const CollectiveContext& context) const override {
     if (call.group->servers() == 1) return "all its ranks are in one server";
+    if (call.group->one_rank_per_server()) {
+      const Group* whole = call.group;
+      return context.sharp.refusal({&whole, 1}, call.bytes);
+    }
     const std::string shape = levels_.refuses(call, context);
     if (!shape.empty()) return shape;
     const auto [groups, bytes] = levels_.rails(call, context);
@@ -37,7 +41,7 @@ class SharpCollective : public Collective {
 
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
     if (!call.group->one_rank_per_server()) return levels_.estimate(call, context);
-    return whole_tree(call, context).time(context.routes.capacities());
+    return whole_tree(call, context).time(context.capacities());
   }
 
   std::vector<OpId> lower(const CollectiveCall& call, const CollectiveContext& context,

@@ -34,7 +34,7 @@ class TreeCollective : public Collective {
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
     Seconds total;
     for (const Round& round : rounds_of(call.op, call.group->size())) {
-      total += round_flow(call, context, round).time(context.routes.capacities());
+      total += round_flow(call, context, round).time(context.capacities());
     }
     return total;
   }

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "reports/docs.hpp"
+#include "reports/folder.hpp"
+#include "sim/metrics.hpp"
+#include "sim/spelling.hpp"
+#include "tools/commands.hpp"
+
+namespace trainyard {
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw UsageError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+}
+
+ExitCode check_asserts(const std::vector<std::string>& asserts, const Json& result) {
+  ExitCode code = ExitCode::kOk;
+  for (const std::string& text : asserts) {
+    const std::size_t at = text.find_first_of("<>");
+    const bool or_equal = at != std::string::npos && at + 1 < text.size() && text[at + 1] == '=';
+    double limit = 0;
+    const char* begin = text.data() + std::min(text.size(), at + (or_equal ? 2 : 1));
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), limit);
+    if (at == std::string::npos || error != std::errc() || end != text.data() + text.size()) {
+      throw UsageError(fmt::format("--assert \"{}\" is not metric<number (write --assert 'step_time_s<10'; also <=, >, >=)", text));
+    }
+    const std::string key = text.substr(0, at);
+    const auto value = metric_value(result.at("metrics"), key);
+    if (!value) {
+      std::vector<std::string_view> names;
+      for (const Metric& m : metrics()) names.push_back(m.key);
+      throw UsageError(fmt::format("--assert: this result has no metric \"{}\" ({})", key, suggest(key, names)));
+    }
+    const bool less = text[at] == '<';
+    const bool holds = (less ? *value < limit : *value > limit) || (or_equal && *value == limit);
+    if (holds) continue;
+    fmt::print(stderr, "assertion failed: {} is {}, not {}\n", key, *value, text.substr(at));
+    code = ExitCode::kAssert;
+  }
+  return code;
+}
+
+ExitCode report_command(const std::string& directory) {
+  write_folder(directory, read_folder(directory));
+  print(fmt::format("{}/report.html\n", directory));
+  return ExitCode::kOk;
+}
+
+ExitCode docs_command(const std::string& page) {
+  if (page != "metrics") throw UsageError(fmt::format("docs: there is no page \"{}\" (metrics)", page));
+  print(metrics_markdown());
+  return ExitCode::kOk;
+}
+
+}  // namespace trainyard
