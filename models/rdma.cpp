@@ -10,9 +10,11 @@ namespace {
 class Rdma : public Transport {
  public:
   void fields(Archive& ar) override {
-    ar("staging_passes", staging_passes_, "passes over host memory per byte and side without GPUDirect", non_negative());
+    ar("staging_passes", staging_passes_,
+       "passes over host memory per byte and side without GPUDirect", non_negative());
     ar("latency", latency_, "software latency of a message, both ends", non_negative());
-    ar("efficiency", efficiency_, "share of the NIC's payload rate after headers", trainyard::efficiency());
+    ar("efficiency", efficiency_, "share of the NIC's payload rate after headers",
+       trainyard::efficiency());
   }
 
   void send(const Topology& t, Endpoint at, bool gpudirect, PathBuilder& path) const override {
@@ -38,7 +40,8 @@ class Rdma : public Transport {
   double efficiency_ = 1;
 };
 
-const Registration<Transport, Rdma> registered{"rdma", "RDMA: the NIC moves bytes, with GPUDirect or staged"};
+const Registration<Transport, Rdma> registered{
+    "rdma", "RDMA: the NIC moves bytes, with GPUDirect or staged"};
 
 }  // namespace
 }  // namespace trainyard

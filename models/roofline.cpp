@@ -21,7 +21,8 @@ class Roofline : public KernelTime {
     longest = std::max(longest, kernel.traffic / (gpu.hbm_bandwidth * gpu.hbm_efficiency));
     if (kernel.m > 0) {
       const GemmEfficiency& e = gpu.gemm;
-      const double reached = e.max * saturation(kernel.m, e.m_half) * saturation(kernel.n, e.n_half) * saturation(kernel.k, e.k_half);
+      const double reached = e.max * saturation(kernel.m, e.m_half) *
+                             saturation(kernel.n, e.n_half) * saturation(kernel.k, e.k_half);
       const Flops work = Flops::of(2 * kernel.batch * kernel.m * kernel.n * kernel.k);
       longest = std::max(longest, work / (gpu.peak_bf16 * reached));
     }
@@ -29,7 +30,8 @@ class Roofline : public KernelTime {
   }
 };
 
-const Registration<KernelTime, Roofline> registered{"roofline", "the largest of compute, memory traffic and launches"};
+const Registration<KernelTime, Roofline> registered{
+    "roofline", "the largest of compute, memory traffic and launches"};
 
 }  // namespace
 }  // namespace trainyard

@@ -2,7 +2,8 @@
 //
 // Rate of a node: min(wire, memory bandwidth / passes per byte, cores · bytes per core-second).
 // Data is staged in host memory, so GPU-to-host and host-to-NIC transfers share the PCIe link.
-// Leaves out: window limits, loss, small-message cost (sources and figures: docs/models/network.md).
+// Leaves out: window limits, loss, small-message cost (sources and figures:
+// docs/models/network.md).
 #include "sim/transport.hpp"
 
 namespace trainyard {
@@ -11,19 +12,25 @@ namespace {
 class Tcp : public Transport {
  public:
   void fields(Archive& ar) override {
-    ar.required("per_core", per_core_, "payload that one core moves, sending or receiving", positive());
-    ar.required("send_passes", send_passes_, "passes over memory per byte sent, staging included", positive());
-    ar.required("receive_passes", receive_passes_, "passes over memory per byte received, staging included", positive());
-    ar("staging_passes", staging_passes_, "of these, passes between GPU and host buffer", non_negative());
+    ar.required("per_core", per_core_, "payload that one core moves, sending or receiving",
+                positive());
+    ar.required("send_passes", send_passes_, "passes over memory per byte sent, staging included",
+                positive());
+    ar.required("receive_passes", receive_passes_,
+                "passes over memory per byte received, staging included", positive());
+    ar("staging_passes", staging_passes_, "of these, passes between GPU and host buffer",
+       non_negative());
     ar("latency", latency_, "software latency of a message, both ends", non_negative());
-    ar("efficiency", efficiency_, "share of the NIC's payload rate after headers", trainyard::efficiency());
+    ar("efficiency", efficiency_, "share of the NIC's payload rate after headers",
+       trainyard::efficiency());
     ar.choice("placement", placement_, {"host", "dpu"}, "whose cores and memory run the stack");
   }
 
   void send(const Topology& t, Endpoint at, bool /*gpudirect*/, PathBuilder& path) const override {
     side(t, at, send_passes_, path);
   }
-  void receive(const Topology& t, Endpoint at, bool /*gpudirect*/, PathBuilder& path) const override {
+  void receive(const Topology& t, Endpoint at, bool /*gpudirect*/,
+               PathBuilder& path) const override {
     side(t, at, receive_passes_, path);
   }
   Seconds latency() const override { return latency_; }
@@ -41,7 +48,8 @@ class Tcp : public Transport {
       return;
     }
     if (!t.dpu_cores(at.server).valid()) {
-      throw DesignError("/transport/placement", "places the stack on a DPU, but the servers have none",
+      throw DesignError("/transport/placement",
+                        "places the stack on a DPU, but the servers have none",
                         "set server.dpu and server.dpus, or placement \"host\"");
     }
     path.use(t.host_memory(at.server), staging_passes_);
@@ -56,7 +64,8 @@ class Tcp : public Transport {
   std::string placement_ = "host";
 };
 
-const Registration<Transport, Tcp> registered{"tcp", "kernel TCP sockets: copies and cores per byte"};
+const Registration<Transport, Tcp> registered{"tcp",
+                                              "kernel TCP sockets: copies and cores per byte"};
 
 }  // namespace
 }  // namespace trainyard

@@ -10,15 +10,20 @@ struct LayerShape {
 };
 
 LayerShape shape(const TransformerModel& m, const TransformerSplit& split) {
-  return {static_cast<double>(m.sequence) * split.micro_batch, static_cast<double>(m.hidden), static_cast<double>(split.tensor),
-          static_cast<double>(m.sequence), static_cast<double>(split.micro_batch), static_cast<double>(m.heads)};
+  return {static_cast<double>(m.sequence) * split.micro_batch,
+          static_cast<double>(m.hidden),
+          static_cast<double>(split.tensor),
+          static_cast<double>(m.sequence),
+          static_cast<double>(split.micro_batch),
+          static_cast<double>(m.heads)};
 }
 
 Bytes gemm_traffic(double m, double n, double k, double batch) {
   return Bytes::of(kElement * batch * (m * n + m * k + k * n));
 }
 
-Seconds gemm(const Gpu& gpu, const KernelTime& kernels, double m, double n, double k, double batch = 1) {
+Seconds gemm(const Gpu& gpu, const KernelTime& kernels, double m, double n, double k,
+             double batch = 1) {
   return kernels.time(gpu, {m, n, k, batch, gemm_traffic(m, n, k, batch), 1});
 }
 
@@ -37,7 +42,8 @@ Seconds attention_core(const LayerShape& l, const Gpu& gpu, const KernelTime& ke
 
 // A layer norm and a dropout-add. Without sequence parallelism every rank of the tensor-parallel
 // group does them whole.
-Seconds norm_and_dropout(const LayerShape& l, bool sequence_parallel, const Gpu& gpu, const KernelTime& kernels) {
+Seconds norm_and_dropout(const LayerShape& l, bool sequence_parallel, const Gpu& gpu,
+                         const KernelTime& kernels) {
   constexpr double kPasses = 2 + 3.5;
   return elementwise(gpu, kernels, kPasses * l.tokens * l.h / (sequence_parallel ? l.t : 1), 2);
 }
@@ -54,7 +60,8 @@ void TransformerModel::fields(Archive& ar) {
   ar.required("heads", heads, "attention heads", at_least(1));
   ar.required("sequence", sequence, "tokens per sequence", at_least(1));
   ar.required("vocabulary", vocabulary, "vocabulary, padded", at_least(1));
-  ar.check(heads <= 0 || hidden % heads == 0, "heads", "do not divide the hidden size", "hidden must be a multiple of heads");
+  ar.check(heads <= 0 || hidden % heads == 0, "heads", "do not divide the hidden size",
+           "hidden must be a multiple of heads");
 }
 
 double TransformerModel::layer_parameters() const {
@@ -73,12 +80,14 @@ Flops model_flops(const TransformerModel& m, double batch) {
 
 Flops hardware_flops(const TransformerModel& m, double batch, const std::string& recompute) {
   const double s = m.sequence, l = m.layers, h = m.hidden, v = m.vocabulary;
-  if (recompute == "full") return Flops::of(96 * batch * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)));
+  if (recompute == "full")
+    return Flops::of(96 * batch * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)));
   if (recompute == "selective") return model_flops(m, batch) + Flops::of(4 * batch * s * s * h * l);
   return model_flops(m, batch);
 }
 
-LayerTime layer_forward(const TransformerModel& m, const TransformerSplit& split, const Gpu& gpu, const KernelTime& kernels) {
+LayerTime layer_forward(const TransformerModel& m, const TransformerSplit& split, const Gpu& gpu,
+                        const KernelTime& kernels) {
   const LayerShape l = shape(m, split);
   const Seconds around = norm_and_dropout(l, split.sequence_parallel, gpu, kernels);
   return {gemm(gpu, kernels, l.tokens, 3 * l.h / l.t, l.h) + attention_core(l, gpu, kernels) +
@@ -89,26 +98,31 @@ LayerTime layer_forward(const TransformerModel& m, const TransformerSplit& split
 
 // Every product has two backward products of its size, for its input and for its weight; the
 // elementwise kernels read about twice what they did forward.
-LayerTime layer_backward(const TransformerModel& m, const TransformerSplit& split, const Gpu& gpu, const KernelTime& kernels) {
+LayerTime layer_backward(const TransformerModel& m, const TransformerSplit& split, const Gpu& gpu,
+                         const KernelTime& kernels) {
   const LayerTime forward = layer_forward(m, split, gpu, kernels);
   LayerTime time{2 * forward.attention, 2 * forward.mlp};
   if (split.recompute == "full") {
     time.attention += forward.attention;
     time.mlp += forward.mlp;
   }
-  if (split.recompute == "selective") time.attention += attention_core(shape(m, split), gpu, kernels);
+  if (split.recompute == "selective")
+    time.attention += attention_core(shape(m, split), gpu, kernels);
   return time;
 }
 
-Seconds logits_time(const TransformerModel& m, const TransformerSplit& split, const Gpu& gpu, const KernelTime& kernels, bool backward) {
+Seconds logits_time(const TransformerModel& m, const TransformerSplit& split, const Gpu& gpu,
+                    const KernelTime& kernels, bool backward) {
   const LayerShape l = shape(m, split);
   const double columns = m.vocabulary / l.t;
-  const Seconds once = gemm(gpu, kernels, l.tokens, columns, l.h) + elementwise(gpu, kernels, 4 * l.tokens * columns, 2);
+  const Seconds once = gemm(gpu, kernels, l.tokens, columns, l.h) +
+                       elementwise(gpu, kernels, 4 * l.tokens * columns, 2);
   return backward ? 2 * once : once;
 }
 
 Bytes layer_activations(const TransformerModel& m, const TransformerSplit& split) {
-  const double t = split.tensor, sbh = static_cast<double>(m.sequence) * split.micro_batch * m.hidden;
+  const double t = split.tensor,
+               sbh = static_cast<double>(m.sequence) * split.micro_batch * m.hidden;
   const double scores = 5.0 * m.heads * m.sequence / m.hidden;
   if (split.recompute == "full") return Bytes::of(2 * sbh / (split.sequence_parallel ? t : 1));
   const double kept = split.recompute == "selective" ? 0 : scores;

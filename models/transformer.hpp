@@ -22,10 +22,10 @@ struct TransformerModel {
 
 /// How one micro-batch of one stage is computed.
 struct TransformerSplit {
-  int tensor = 1;                    ///< tensor-parallel ranks t
-  int micro_batch = 1;               ///< sequences b
+  int tensor = 1;       ///< tensor-parallel ranks t
+  int micro_batch = 1;  ///< sequences b
   bool sequence_parallel = false;
-  std::string recompute = "none";    ///< none | selective | full
+  std::string recompute = "none";  ///< none | selective | full
 };
 
 /// Model FLOPs of one iteration, forward and backward, no recomputation:
@@ -40,15 +40,18 @@ struct LayerTime {
   Seconds attention, mlp;
   Seconds sum() const { return attention + mlp; }
 };
-LayerTime layer_forward(const TransformerModel&, const TransformerSplit&, const Gpu&, const KernelTime&);
+LayerTime layer_forward(const TransformerModel&, const TransformerSplit&, const Gpu&,
+                        const KernelTime&);
 /// Backward of one layer, with what is recomputed for it.
-LayerTime layer_backward(const TransformerModel&, const TransformerSplit&, const Gpu&, const KernelTime&);
+LayerTime layer_backward(const TransformerModel&, const TransformerSplit&, const Gpu&,
+                         const KernelTime&);
 /// Logits and loss of the last stage: forward, or backward.
-Seconds logits_time(const TransformerModel&, const TransformerSplit&, const Gpu&, const KernelTime&, bool backward);
+Seconds logits_time(const TransformerModel&, const TransformerSplit&, const Gpu&, const KernelTime&,
+                    bool backward);
 
 /// Bytes that one layer keeps for one micro-batch until its backward. Korthikanti table 2, 2-byte
-/// activations: s b h (10 + 24/t + 5as/ht) without sequence parallelism, s b h/t (34 + 5as/h) with it;
-/// selective drops the 5as/h term; full keeps the 2 s b h of the layer's input.
+/// activations: s b h (10 + 24/t + 5as/ht) without sequence parallelism, s b h/t (34 + 5as/h) with
+/// it; selective drops the 5as/h term; full keeps the 2 s b h of the layer's input.
 Bytes layer_activations(const TransformerModel&, const TransformerSplit&);
 
 }  // namespace trainyard

@@ -5,7 +5,8 @@
 //     struct Gpu {
 //       static constexpr std::string_view kCatalog = "gpu";   // may be given by catalogue name
 //       BytesPerSecond hbm_bandwidth;
-//       void fields(Archive& ar) { ar.required("hbm_bandwidth", hbm_bandwidth, "HBM bandwidth", positive()); }
+//       void fields(Archive& ar) { ar.required("hbm_bandwidth", hbm_bandwidth, "HBM bandwidth",
+//       positive()); }
 //     };
 //
 // The reader (sim/reader.hpp), the writer and the JSON Schema (sim/writer.hpp, sim/schema.hpp) are
@@ -36,7 +37,9 @@ struct Limits {
 };
 constexpr Limits positive() { return {0, std::numeric_limits<double>::infinity(), true}; }
 constexpr Limits non_negative() { return {0, std::numeric_limits<double>::infinity(), false}; }
-constexpr Limits at_least(double min) { return {min, std::numeric_limits<double>::infinity(), false}; }
+constexpr Limits at_least(double min) {
+  return {min, std::numeric_limits<double>::infinity(), false};
+}
 constexpr Limits between(double min, double max) { return {min, max, false}; }
 /// (0, 1]: efficiencies and shares.
 constexpr Limits efficiency() { return {0, 1, true}; }
@@ -70,14 +73,17 @@ class Archive {
   template <class P>
   void plugin(std::string_view name, std::unique_ptr<P>& value, std::string_view doc,
               bool is_required = true) {
-    const PluginSet set{
-        P::kInterface, value ? value->kind() : std::string(), Registry<P>::of().names(),
-        [&](std::string_view kind) {
-          value = Registry<P>::of().make(kind);
-          value->set_kind(std::string(kind));
-        },
-        [&] { value->fields(*this); },
-        [](std::string_view kind) { return Registry<P>::of().entries().find(kind)->second.description; }};
+    const PluginSet set{P::kInterface,
+                        value ? value->kind() : std::string(),
+                        Registry<P>::of().names(),
+                        [&](std::string_view kind) {
+                          value = Registry<P>::of().make(kind);
+                          value->set_kind(std::string(kind));
+                        },
+                        [&] { value->fields(*this); },
+                        [](std::string_view kind) {
+                          return Registry<P>::of().entries().find(kind)->second.description;
+                        }};
     visit_plugin(Slot{name, doc, is_required, {}}, set);
   }
   /// A condition between members, checked on reading only: `field` is the one to point at.
@@ -99,7 +105,7 @@ class Archive {
     std::function<void(std::size_t, const Slot&)> element;
   };
   struct MapAccess {
-    std::vector<std::string> keys;  ///< of the present value
+    std::vector<std::string> keys;                                 ///< of the present value
     std::function<void(const std::string&, const Slot&)> element;  ///< makes it when missing
   };
 
@@ -154,7 +160,7 @@ class Archive {
     map(slot, access);
   }
   template <class T>
-    requires requires(T& t, Archive& ar) { t.fields(ar); }
+  requires requires(T& t, Archive& ar) { t.fields(ar); }
   void visit(const Slot& slot, T& v) {
     std::string_view catalog;
     if constexpr (requires { T::kCatalog; }) catalog = T::kCatalog;

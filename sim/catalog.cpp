@@ -47,8 +47,9 @@ class Tagger {
 
  private:
   void fault(const std::string& pointer) {
-    faults.push_back({file_, pointer, "a catalogue value without a source",
-                      "give the entry a \"source\", or write {\"value\": …, \"source\": \"where it stands\"}"});
+    faults.push_back(
+        {file_, pointer, "a catalogue value without a source",
+         "give the entry a \"source\", or write {\"value\": …, \"source\": \"where it stands\"}"});
   }
   std::string file_;
   const Json* source_;
@@ -77,7 +78,8 @@ void Catalog::add_directory(const std::string& path) {
                                    "--catalog takes a folder of JSON files"});
   }
   std::sort(files.begin(), files.end());
-  for (const auto& file : files) add(file.stem().string(), read_text_file(file.string()), file.string());
+  for (const auto& file : files)
+    add(file.stem().string(), read_text_file(file.string()), file.string());
 }
 
 void Catalog::add(const std::string& kind, std::string_view text, const std::string& file) {

@@ -16,8 +16,10 @@ void CollectiveLibrary::fields(Archive& ar) {
   ar.required("protocols", protocols, "wire protocols by name");
   ar("channels", channels, "parallel rings (0: one per NIC of a server)", between(0, 64));
   ar("chunks", chunks, "pipeline depth of multi-level algorithms", between(1, 1024));
-  ar("slowdown", slowdown, "share of compute that a ring or tree kernel takes beside it", between(0, 0.95));
-  ar("sharp_slowdown", sharp_slowdown, "share of compute that in-network reduction takes", between(0, 0.95));
+  ar("slowdown", slowdown, "share of compute that a ring or tree kernel takes beside it",
+     between(0, 0.95));
+  ar("sharp_slowdown", sharp_slowdown, "share of compute that in-network reduction takes",
+     between(0, 0.95));
   ar.check(!protocols.empty(), "protocols", "names no protocol", R"(at least {"simple": {}})");
   ar.check(protocol == "auto" || protocols.contains(protocol), "protocol",
            "\"" + protocol + "\" is not one of the protocols", "auto, or a name in \"protocols\"");
@@ -28,7 +30,8 @@ void Cluster::fields(Archive& ar) {
   ar.required("server", server, "the server");
   ar.plugin("network", network, "the fabric between servers");
   ar.plugin("transport", transport, "how bytes get onto the wire");
-  ar("gpudirect", gpudirect, "let NICs reach GPU memory without a pass through the host (needs RDMA)");
+  ar("gpudirect", gpudirect,
+     "let NICs reach GPU memory without a pass through the host (needs RDMA)");
   ar.required("collectives", collectives, "the collective library");
   ar.plugin("kernels", kernels, "how long kernels take", false);
   ar.check(static_cast<std::int64_t>(servers) * server.gpus <= 4000000, "servers",

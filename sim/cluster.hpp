@@ -18,8 +18,8 @@ struct Protocol {
   Seconds intra_latency;    ///< one step between GPUs of a server, beyond the wire's own latency
   Seconds network_latency;  ///< one step between servers, beyond the wire's own latency
   double efficiency = 1;    ///< payload share of what it sends
-  /// "additive": a step takes latency + chunk/bandwidth. "cut-through": max(latency, chunk/bandwidth),
-  /// because chunks are cut into slices that travel while the next is prepared.
+  /// "additive": a step takes latency + chunk/bandwidth. "cut-through": max(latency,
+  /// chunk/bandwidth), because chunks are cut into slices that travel while the next is prepared.
   std::string law = "additive";
   void fields(Archive& ar);
 };
@@ -30,10 +30,10 @@ struct CollectiveLibrary {
   std::string algorithm = "auto";  ///< a Collective plug-in, or auto: the least estimated time
   std::string protocol = "auto";   ///< a name in `protocols`, or auto
   std::map<std::string, Protocol> protocols;
-  int channels = 0;                ///< parallel rings; 0: one per NIC of a server
-  int chunks = 1;                  ///< pipeline depth of multi-level algorithms
-  double slowdown = 0;             ///< sigma: share of a GPU's compute that a ring or tree kernel takes
-  double sharp_slowdown = 0;       ///< the same for in-network reduction
+  int channels = 0;           ///< parallel rings; 0: one per NIC of a server
+  int chunks = 1;             ///< pipeline depth of multi-level algorithms
+  double slowdown = 0;        ///< sigma: share of a GPU's compute that a ring or tree kernel takes
+  double sharp_slowdown = 0;  ///< the same for in-network reduction
   void fields(Archive& ar);
 };
 

@@ -42,7 +42,8 @@ const Group& CollectiveContext::group(std::vector<Rank> ranks) const {
   slot->id = groups->size() - 1;
   slot->ranks = std::move(ranks);
   for (std::size_t i = 0; i < slot->ranks.size(); ++i) {
-    if (i == 0 || !routes.same_server(slot->ranks[i - 1], slot->ranks[i])) slot->server_begin.push_back(i);
+    if (i == 0 || !routes.same_server(slot->ranks[i - 1], slot->ranks[i]))
+      slot->server_begin.push_back(i);
   }
   slot->server_begin.push_back(slot->ranks.size());
   return *slot;
@@ -57,36 +58,45 @@ const AggregationTree& SharpTrees::tree_of(const Group& group) {
   if (it != trees_.end()) return it->second;
   const Topology& topology = routes_.topology();
   std::vector<NodeId> nics;
-  for (const Rank rank : group.ranks) nics.push_back(topology.nic_node(topology.server_of(rank), routes_.nic_of(rank)));
+  for (const Rank rank : group.ranks)
+    nics.push_back(topology.nic_node(topology.server_of(rank), routes_.nic_of(rank)));
   // Groups of other rails and other servers get other roots.
   const Rank first = group.ranks.front();
-  const std::size_t spread = static_cast<std::size_t>(routes_.nic_of(first)) +
-                             topology.server_of(first).index() * static_cast<std::size_t>(topology.nics_per_server());
+  const std::size_t spread =
+      static_cast<std::size_t>(routes_.nic_of(first)) +
+      topology.server_of(first).index() * static_cast<std::size_t>(topology.nics_per_server());
   return trees_.emplace(group.id, topology.aggregation_tree(nics, spread)).first->second;
 }
 
-std::string SharpTrees::limits(const AggregationTree& tree, bool is_low_latency, const Uses& used) const {
+std::string SharpTrees::limits(const AggregationTree& tree, bool is_low_latency,
+                               const Uses& used) const {
   if (!routes_.cluster().transport->rdma()) {
-    return fmt::format("SHARP needs RDMA, and the transport is \"{}\"", routes_.cluster().transport->kind());
+    return fmt::format("SHARP needs RDMA, and the transport is \"{}\"",
+                       routes_.cluster().transport->kind());
   }
   for (const NodeId node : tree.switches) {
     const Sharp& sharp = routes_.topology().switch_at(node).sharp;
     const std::string name = routes_.topology().node_name(node);
     if (!sharp.enabled) return fmt::format("{} does not reduce (sharp.enabled is false)", name);
     if (sharp.radix > 0 && tree.widest > sharp.radix) {
-      return fmt::format("the tree needs {} children at one switch, more than its aggregation radix {}", tree.widest, sharp.radix);
+      return fmt::format(
+          "the tree needs {} children at one switch, more than its aggregation radix {}",
+          tree.widest, sharp.radix);
     }
     const auto it = used.find(node);
     const Use use = it == used.end() ? Use() : it->second;
-    if (is_low_latency ? use.low_latency >= sharp.low_latency_trees : use.streaming >= sharp.streaming_trees) {
-      return fmt::format("{} holds no more {} trees", name, is_low_latency ? "low-latency" : "streaming");
+    if (is_low_latency ? use.low_latency >= sharp.low_latency_trees
+                       : use.streaming >= sharp.streaming_trees) {
+      return fmt::format("{} holds no more {} trees", name,
+                         is_low_latency ? "low-latency" : "streaming");
     }
   }
   return {};
 }
 
 void SharpTrees::take(const AggregationTree& tree, bool is_low_latency, Uses& used) {
-  for (const NodeId node : tree.switches) ++(is_low_latency ? used[node].low_latency : used[node].streaming);
+  for (const NodeId node : tree.switches)
+    ++(is_low_latency ? used[node].low_latency : used[node].streaming);
 }
 
 std::string SharpTrees::refusal(std::span<const Group* const> groups, Bytes bytes) {

@@ -86,11 +86,11 @@ struct CollectiveContext {
   const Routes& routes;
   SharpTrees& sharp;
   Fidelity fidelity = Fidelity::kFlow;
-  Protocol protocol;                 ///< the chosen one
+  Protocol protocol;  ///< the chosen one
   const CollectiveLibrary* library = nullptr;
   std::map<std::vector<Rank>, std::unique_ptr<Group>>* groups = nullptr;
-  /// How many groups do the same on the same servers at once (the rails of a hierarchical one): each
-  /// gets that part of what a server shares among them.
+  /// How many groups do the same on the same servers at once (the rails of a hierarchical one):
+  /// each gets that part of what a server shares among them.
   int siblings = 1;
   /// Interns a group. Ranks must be distinct.
   const Group& group(std::vector<Rank> ranks) const;
@@ -110,8 +110,8 @@ class Collective {
   virtual std::string refuses(const CollectiveCall&, const CollectiveContext&) const = 0;
   /// The closed form on an idle network.
   virtual Seconds estimate(const CollectiveCall&, const CollectiveContext&) const = 0;
-  /// Adds the operations. entry[i] (may be invalid) ends before rank i takes part; the result's i-th
-  /// operation ends when rank i has its result.
+  /// Adds the operations. entry[i] (may be invalid) ends before rank i takes part; the result's
+  /// i-th operation ends when rank i has its result.
   virtual std::vector<OpId> lower(const CollectiveCall&, const CollectiveContext&,
                                   std::span<const OpId> entry) const = 0;
 };

@@ -11,7 +11,9 @@ namespace trainyard {
 namespace {
 
 // The claimed value of each result, by its name; nullopt where nothing is claimed for any of them.
-std::optional<std::vector<std::optional<double>>> claimed(const Json& claim, std::string_view metric, const std::vector<Json>& results) {
+std::optional<std::vector<std::optional<double>>> claimed(const Json& claim,
+                                                          std::string_view metric,
+                                                          const std::vector<Json>& results) {
   const Json* rows = claim.find("rows");
   const Json* row = rows != nullptr ? rows->find(metric) : nullptr;
   if (row == nullptr) return std::nullopt;
@@ -19,13 +21,15 @@ std::optional<std::vector<std::optional<double>>> claimed(const Json& claim, std
   bool any = false;
   for (const Json& result : results) {
     const Json* value = row->find(result.at("name").as_string());
-    values.push_back(value != nullptr && value->is_number() ? std::optional(value->as_number()) : std::nullopt);
+    values.push_back(value != nullptr && value->is_number() ? std::optional(value->as_number())
+                                                            : std::nullopt);
     any = any || values.back().has_value();
   }
   return any ? std::optional(values) : std::nullopt;
 }
 
-Json row_of(const Metric& metric, const std::vector<double>& values, const Json& claim, const std::vector<Json>& results) {
+Json row_of(const Metric& metric, const std::vector<double>& values, const Json& claim,
+            const std::vector<Json>& results) {
   Json row = Json::object();
   row["metric"] = Json(metric.key);
   row["title"] = Json(metric.title);
@@ -73,7 +77,8 @@ Json compare_results(std::vector<Json> results, const Json& claim) {
   out["rows"] = std::move(rows);
   out["claimed_only"] = std::move(only);
   out["claim_source"] = claim.find("source") != nullptr ? claim.at("source") : Json();
-  out["results"] = Json(Json::Array(std::move_iterator(results.begin()), std::move_iterator(results.end())));
+  out["results"] =
+      Json(Json::Array(std::move_iterator(results.begin()), std::move_iterator(results.end())));
   return out;
 }
 
@@ -82,13 +87,17 @@ Json load_claim(const std::string& path) {
   Json loaded = parse_json(read_text_file(path), path);
   const Json* rows = loaded.find("rows");
   const auto fault = [&](const std::string& pointer, const std::string& message) {
-    throw ScenarioError(Diagnostic{path, pointer, message, R"(a claim is {"source": "…", "rows": {"allreduce_time_s": {"scenario name": 0.12}}})"});
+    throw ScenarioError(Diagnostic{
+        path, pointer, message,
+        R"(a claim is {"source": "…", "rows": {"allreduce_time_s": {"scenario name": 0.12}}})"});
   };
   if (rows == nullptr || !rows->is_object()) fault("/rows", "is missing or not an object");
   for (const auto& [metric, row] : rows->members()) {
     if (!row.is_object()) fault("/rows/" + metric, "is not an object of values by scenario name");
     for (const auto& [name, value] : row.members()) {
-      if (!value.is_number()) fault("/rows/" + metric + "/" + name, fmt::format("is {}, not a number", value.type_name()));
+      if (!value.is_number())
+        fault("/rows/" + metric + "/" + name,
+              fmt::format("is {}, not a number", value.type_name()));
     }
   }
   return loaded;

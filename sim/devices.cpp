@@ -19,15 +19,18 @@ void Gpu::fields(Archive& ar) {
 }
 
 void NvLink::fields(Archive& ar) {
-  ar.required("bandwidth", bandwidth, "per GPU and direction (half of the marketing figure)", positive());
-  ar("efficiency", efficiency, "share of bandwidth that collectives reach", trainyard::efficiency());
+  ar.required("bandwidth", bandwidth, "per GPU and direction (half of the marketing figure)",
+              positive());
+  ar("efficiency", efficiency, "share of bandwidth that collectives reach",
+     trainyard::efficiency());
   ar("latency", latency, "one traversal of NVLink and NVSwitch", non_negative());
 }
 
 void Nic::fields(Archive& ar) {
   ar.required("rate", rate, "port rate per direction, like \"200 Gb/s\"", positive());
   ar("efficiency", efficiency, "payload share of the port rate", trainyard::efficiency());
-  ar.required("pcie_bandwidth", pcie_bandwidth, "effective PCIe bandwidth per direction", positive());
+  ar.required("pcie_bandwidth", pcie_bandwidth, "effective PCIe bandwidth per direction",
+              positive());
   ar("latency", latency, "one NIC's share of a message's latency", non_negative());
   ar("rdma", rdma, "the card can do RDMA");
   ar("gpudirect", gpudirect, "the card can read and write GPU memory by itself");
@@ -36,23 +39,30 @@ void Nic::fields(Archive& ar) {
 void Dpu::fields(Archive& ar) {
   ar.required("rate", rate, "all ports together, per direction", positive());
   ar.required("cores", cores, "cores on the card", at_least(1));
-  ar.required("memory_bandwidth", memory_bandwidth, "bandwidth of the card's own memory", positive());
+  ar.required("memory_bandwidth", memory_bandwidth, "bandwidth of the card's own memory",
+              positive());
   ar("core_speed", core_speed, "speed of one core relative to a host core", positive());
 }
 
 void Host::fields(Archive& ar) {
   ar.required("cores", cores, "physical cores of all sockets", at_least(1));
-  ar("network_cores", network_cores, "cores that network services may use (0: all)", non_negative());
-  ar.required("memory_bandwidth", memory_bandwidth, "effective memory bandwidth, all sockets", positive());
-  ar.check(network_cores <= cores, "network_cores", "asks for more cores than the host has", "at most \"cores\"");
+  ar("network_cores", network_cores, "cores that network services may use (0: all)",
+     non_negative());
+  ar.required("memory_bandwidth", memory_bandwidth, "effective memory bandwidth, all sockets",
+              positive());
+  ar.check(network_cores <= cores, "network_cores", "asks for more cores than the host has",
+           "at most \"cores\"");
 }
 
 void Sharp::fields(Archive& ar) {
   ar("enabled", enabled, "reduce in this switch");
-  ar("efficiency", efficiency, "share of link rate that streaming aggregation reaches", trainyard::efficiency());
+  ar("efficiency", efficiency, "share of link rate that streaming aggregation reaches",
+     trainyard::efficiency());
   ar("aggregation_latency", aggregation_latency, "added by each reducing switch", non_negative());
-  ar("streaming_trees", streaming_trees, "streaming (SAT) trees one switch can hold", non_negative());
-  ar("low_latency_trees", low_latency_trees, "low-latency (LLT) trees one switch can hold", non_negative());
+  ar("streaming_trees", streaming_trees, "streaming (SAT) trees one switch can hold",
+     non_negative());
+  ar("low_latency_trees", low_latency_trees, "low-latency (LLT) trees one switch can hold",
+     non_negative());
   ar("radix", radix, "most children of one aggregation node (0: every port)", non_negative());
   ar("low_latency_max", low_latency_max, "largest message on a low-latency tree", non_negative());
 }
@@ -73,7 +83,8 @@ void Server::fields(Archive& ar) {
   ar.required("host", host, "CPUs and memory of the server");
   ar("dpu", dpu, "data processing unit");
   ar("dpus", dpus, "DPUs per server", non_negative());
-  ar.check(dpus == 0 || dpu.has_value(), "dpus", "counts DPUs, but no \"dpu\" is given", "name one, like \"bluefield-2\"");
+  ar.check(dpus == 0 || dpu.has_value(), "dpus", "counts DPUs, but no \"dpu\" is given",
+           "name one, like \"bluefield-2\"");
 }
 
 }  // namespace trainyard

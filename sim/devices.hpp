@@ -22,12 +22,12 @@ struct GemmEfficiency {
 
 struct Gpu {
   static constexpr std::string_view kCatalog = "gpu";
-  FlopsPerSecond peak_bf16;       ///< dense, never the sparse figure
-  BytesPerSecond hbm_bandwidth;   ///< peak
-  double hbm_efficiency = 1;      ///< share of it that streaming kernels reach
+  FlopsPerSecond peak_bf16;      ///< dense, never the sparse figure
+  BytesPerSecond hbm_bandwidth;  ///< peak
+  double hbm_efficiency = 1;     ///< share of it that streaming kernels reach
   Bytes memory;
   GemmEfficiency gemm;
-  Seconds kernel_launch;          ///< least time between two kernels that the host can sustain
+  Seconds kernel_launch;  ///< least time between two kernels that the host can sustain
   void fields(Archive& ar);
 };
 
@@ -47,14 +47,14 @@ struct Nic {
   BytesPerSecond pcie_bandwidth;  ///< to the host or GPU, per direction, effective
   Seconds latency;                ///< port to port hardware share of one message, one NIC
   bool rdma = true;
-  bool gpudirect = true;          ///< can read and write GPU memory by itself
+  bool gpudirect = true;  ///< can read and write GPU memory by itself
   void fields(Archive& ar);
 };
 
 /// A DPU: a card whose own cores, memory and engines can run host services.
 struct Dpu {
   static constexpr std::string_view kCatalog = "dpu";
-  BytesPerSecond rate;              ///< all its ports together, per direction
+  BytesPerSecond rate;  ///< all its ports together, per direction
   int cores = 0;
   BytesPerSecond memory_bandwidth;  ///< its own DRAM
   double core_speed = 1;            ///< per-core speed relative to a host core
@@ -74,12 +74,12 @@ struct Host {
 /// messages and streaming aggregation trees (SAT) at link rate for large ones.
 struct Sharp {
   bool enabled = false;
-  double efficiency = 0.95;         ///< share of link rate that streaming aggregation reaches
-  Seconds aggregation_latency;      ///< added per switch that reduces
-  int streaming_trees = 1;          ///< SAT trees that one switch can hold at a time
-  int low_latency_trees = 1;        ///< LLT trees (groups) that one switch can hold
-  int radix = 0;                    ///< most children of one aggregation node; 0: every port
-  Bytes low_latency_max;            ///< largest message that an LLT carries
+  double efficiency = 0.95;     ///< share of link rate that streaming aggregation reaches
+  Seconds aggregation_latency;  ///< added per switch that reduces
+  int streaming_trees = 1;      ///< SAT trees that one switch can hold at a time
+  int low_latency_trees = 1;    ///< LLT trees (groups) that one switch can hold
+  int radix = 0;                ///< most children of one aggregation node; 0: every port
+  Bytes low_latency_max;        ///< largest message that an LLT carries
   void fields(Archive& ar);
 };
 

@@ -9,7 +9,11 @@
 namespace trainyard {
 
 Engine::Engine(const OpGraph& graph, Executor& executor, std::size_t ranks, Progress progress)
-    : graph_(graph), executor_(executor), waits_(graph.waits()), computes_(ranks), progress_(std::move(progress)) {
+    : graph_(graph),
+      executor_(executor),
+      waits_(graph.waits()),
+      computes_(ranks),
+      progress_(std::move(progress)) {
   timeline_.start.assign(graph.size(), -1);
   timeline_.finish.assign(graph.size(), -1);
 }
@@ -59,7 +63,9 @@ void Engine::start(OpId op, double now) {
     case OpKind::kCompute: {
       Compute& compute = computes_[graph_.rank(op).index()];
       require(!compute.op.valid(), "two kernels at once on one compute stream");
-      const double worst = compute.slowdowns.empty() ? 0 : *std::max_element(compute.slowdowns.begin(), compute.slowdowns.end());
+      const double worst = compute.slowdowns.empty() ? 0
+                                                     : *std::max_element(compute.slowdowns.begin(),
+                                                                         compute.slowdowns.end());
       compute.op = op;
       compute.left = graph_.work(op);
       compute.rate = 1 - worst;
@@ -120,11 +126,13 @@ void Engine::throw_stuck() const {
     ++stuck;
     if (graph_.kind(OpId(i)) == OpKind::kJoin || shown == kShown) continue;
     ++shown;
-    waiting += fmt::format("{}{} waits for {} more", waiting.empty() ? "" : ", ", graph_.describe(OpId(i)), waits_[i]);
+    waiting += fmt::format("{}{} waits for {} more", waiting.empty() ? "" : ", ",
+                           graph_.describe(OpId(i)), waits_[i]);
   }
-  throw StuckError(fmt::format("the workload can never finish: {} of {} operations cannot start ({}); "
-                               "they wait for each other or for something that never ends",
-                               stuck, graph_.size(), waiting));
+  throw StuckError(
+      fmt::format("the workload can never finish: {} of {} operations cannot start ({}); "
+                  "they wait for each other or for something that never ends",
+                  stuck, graph_.size(), waiting));
 }
 
 }  // namespace trainyard

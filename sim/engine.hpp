@@ -12,7 +12,7 @@ namespace trainyard {
 /// When each operation started and ended, in seconds since the start of the run, by op index.
 struct Timeline {
   std::vector<double> start, finish;
-  double end = 0;  ///< the last finish
+  double end = 0;               ///< the last finish
   std::vector<double> carried;  ///< per resource: bytes × weight over the run
 };
 
@@ -26,9 +26,9 @@ class Engine : private Executor::Listener {
 
  private:
   struct Compute {
-    OpId op;             ///< running on the rank's compute stream, or invalid
-    double left = 0;     ///< seconds of work left at `since`
-    double rate = 1;     ///< work done per second
+    OpId op;          ///< running on the rank's compute stream, or invalid
+    double left = 0;  ///< seconds of work left at `since`
+    double rate = 1;  ///< work done per second
     double since = 0;
     std::vector<double> slowdowns;  ///< of the communication kernels running on the rank
   };

@@ -52,8 +52,12 @@ class DesignError : public std::runtime_error {
  public:
   /// `pointer` is relative to the object that was being built ("/tiers"), or empty.
   /// kInfeasible for a right description of something that cannot run (out of memory).
-  DesignError(std::string pointer, const std::string& message, std::string hint, ExitCode exit_code = ExitCode::kScenario)
-      : std::runtime_error(message), pointer_(std::move(pointer)), hint_(std::move(hint)), exit_code_(exit_code) {}
+  DesignError(std::string pointer, const std::string& message, std::string hint,
+              ExitCode exit_code = ExitCode::kScenario)
+      : std::runtime_error(message),
+        pointer_(std::move(pointer)),
+        hint_(std::move(hint)),
+        exit_code_(exit_code) {}
   const std::string& pointer() const { return pointer_; }
   const std::string& hint() const { return hint_; }
   ExitCode exit_code() const { return exit_code_; }

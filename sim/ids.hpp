@@ -23,13 +23,13 @@ class Id {
   std::uint32_t index_ = kNone;
 };
 
-using Rank = Id<struct RankTag>;          ///< a GPU of the cluster, numbered server by server
-using NodeId = Id<struct NodeTag>;        ///< a vertex of the topology graph
-using ServerId = Id<struct ServerTag>;    ///< a server, 0 … servers-1
+using Rank = Id<struct RankTag>;            ///< a GPU of the cluster, numbered server by server
+using NodeId = Id<struct NodeTag>;          ///< a vertex of the topology graph
+using ServerId = Id<struct ServerTag>;      ///< a server, 0 … servers-1
 using ResourceId = Id<struct ResourceTag>;  ///< something with a capacity that flows share
-using OpId = Id<struct OpTag>;            ///< an operation of the op graph, in creation order
-using PathId = Id<struct PathTag>;        ///< an interned FlowPath of a plan
-using FlowId = Id<struct FlowTag>;        ///< a running flow of the solver (slots are reused)
+using OpId = Id<struct OpTag>;              ///< an operation of the op graph, in creation order
+using PathId = Id<struct PathTag>;          ///< an interned FlowPath of a plan
+using FlowId = Id<struct FlowTag>;          ///< a running flow of the solver (slots are reused)
 
 }  // namespace trainyard
 

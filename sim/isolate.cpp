@@ -97,7 +97,8 @@ std::string collect(Child& child) {
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) {
-    throw std::runtime_error(fmt::format("the simulation process was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status))));
+    throw std::runtime_error(fmt::format("the simulation process was killed by signal {} ({})",
+                                         WTERMSIG(status), strsignal(WTERMSIG(status))));
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
     throw std::runtime_error("the simulation process ended without a result");
@@ -111,12 +112,14 @@ Json rethrow_or_result(const std::string& text) {
   if (const Json* list = out.find("scenario")) {
     std::vector<Diagnostic> all;
     for (const Json& d : list->items()) {
-      all.push_back({d.items()[0].as_string(), d.items()[1].as_string(), d.items()[2].as_string(), d.items()[3].as_string()});
+      all.push_back({d.items()[0].as_string(), d.items()[1].as_string(), d.items()[2].as_string(),
+                     d.items()[3].as_string()});
     }
     throw ScenarioError(std::move(all), exit_code());
   }
   if (const Json* d = out.find("design")) {
-    throw DesignError(d->items()[0].as_string(), d->items()[1].as_string(), d->items()[2].as_string(), exit_code());
+    throw DesignError(d->items()[0].as_string(), d->items()[1].as_string(),
+                      d->items()[2].as_string(), exit_code());
   }
   if (const Json* e = out.find("stuck")) throw StuckError(e->as_string());
   if (const Json* e = out.find("usage")) throw UsageError(e->as_string());
@@ -127,14 +130,16 @@ Json rethrow_or_result(const std::string& text) {
 }  // namespace
 
 std::vector<Json> run_isolated(const std::vector<std::function<Json()>>& tasks, int jobs) {
-  const auto width = static_cast<std::size_t>(jobs > 0 ? jobs : std::max(1U, std::thread::hardware_concurrency()));
+  const auto width =
+      static_cast<std::size_t>(jobs > 0 ? jobs : std::max(1U, std::thread::hardware_concurrency()));
   std::vector<Json> results(tasks.size());
   std::vector<Child> children(tasks.size());
   std::exception_ptr first;
   std::size_t started = 0;
   // Collected in order: a child that ends early waits in its pipe until its turn.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    for (; started < tasks.size() && started < i + width; ++started) children[started] = start(tasks[started]);
+    for (; started < tasks.size() && started < i + width; ++started)
+      children[started] = start(tasks[started]);
     try {
       results[i] = rethrow_or_result(collect(children[i]));
     } catch (...) {

@@ -71,7 +71,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
     fault = "not valid JSON";
     std::string what = error.what();
-    if (const auto at = what.find("- "); at != std::string::npos) fault += ": " + what.substr(at + 2);
+    if (const auto at = what.find("- "); at != std::string::npos)
+      fault += ": " + what.substr(at + 2);
     return false;
   }
 
@@ -148,7 +149,8 @@ bool names_another(const Json& target, const Json& patch) {
   for (const std::string_view key : {"kind", "base"}) {
     const Json* wanted = patch.find(key);
     const Json* present = target.find(key);
-    if (wanted != nullptr && target.is_object() && (present == nullptr || *present != *wanted)) return true;
+    if (wanted != nullptr && target.is_object() && (present == nullptr || *present != *wanted))
+      return true;
   }
   return false;
 }
@@ -177,7 +179,8 @@ double Json::as_number() const {
 const Json* Json::find(std::string_view key) const {
   if (!is_object()) return nullptr;
   const auto& all = members();
-  const auto it = std::find_if(all.begin(), all.end(), [&](const Member& m) { return m.first == key; });
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](const Member& m) { return m.first == key; });
   return it == all.end() ? nullptr : &it->second;
 }
 
@@ -212,17 +215,18 @@ Json parse_json(std::string_view text, const std::string& file) {
 std::string read_text_file(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
-    throw ScenarioError(
-        Diagnostic{path, "", fmt::format("cannot be read: {}", std::strerror(errno)), "check the path"});
+    throw ScenarioError(Diagnostic{
+        path, "", fmt::format("cannot be read: {}", std::strerror(errno)), "check the path"});
   }
   if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) {
     throw ScenarioError(Diagnostic{path, "", "is not a file", "name a JSON file"});
   }
   if (info.st_size > kMaxFileBytes) {
-    throw ScenarioError(Diagnostic{path, "",
-                                   fmt::format("is {} bytes long; scenario files may have {} at most",
-                                               info.st_size, kMaxFileBytes),
-                                   "is this the right file?"});
+    throw ScenarioError(
+        Diagnostic{path, "",
+                   fmt::format("is {} bytes long; scenario files may have {} at most", info.st_size,
+                               kMaxFileBytes),
+                   "is this the right file?"});
   }
   std::ifstream in(path, std::ios::binary);
   std::string text;
@@ -232,8 +236,8 @@ std::string read_text_file(const std::string& path) {
     text.append(block.data(), static_cast<std::size_t>(in.gcount()));
   }
   if (in.bad() || (!in.eof() && text.empty())) {
-    throw ScenarioError(
-        Diagnostic{path, "", fmt::format("cannot be read: {}", std::strerror(errno)), "check the path"});
+    throw ScenarioError(Diagnostic{
+        path, "", fmt::format("cannot be read: {}", std::strerror(errno)), "check the path"});
   }
   if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
     throw ScenarioError(Diagnostic{path, "", "is longer than 64 MiB", "is this the right file?"});
@@ -251,14 +255,16 @@ std::string dump_json(const Json& value, int indent) {
 std::vector<std::string> split_pointer(std::string_view pointer) {
   const bool slashes = pointer.starts_with('/');
   const char separator = slashes ? '/' : '.';
-  if (pointer.empty()) throw UsageError("an empty path names no field (write /cluster/nodes or cluster.nodes)");
+  if (pointer.empty())
+    throw UsageError("an empty path names no field (write /cluster/nodes or cluster.nodes)");
   std::vector<std::string> keys;
   std::size_t begin = slashes ? 1 : 0;
   while (true) {
     const std::size_t end = std::min(pointer.find(separator, begin), pointer.size());
     std::string key(pointer.substr(begin, end - begin));
     if (key.empty()) {
-      throw UsageError(fmt::format("\"{}\" has an empty step (write /cluster/nodes or cluster.nodes)", pointer));
+      throw UsageError(
+          fmt::format("\"{}\" has an empty step (write /cluster/nodes or cluster.nodes)", pointer));
     }
     for (std::size_t at = 0; slashes && (at = key.find('~', at)) != std::string::npos; ++at) {
       if (key.compare(at, 2, "~1") == 0) key.replace(at, 2, "/");

@@ -1,7 +1,7 @@
 // A JSON value that keeps the order of its members, and the text form of it.
 //
-// The only file pair that knows the JSON library. Everything else reads and writes scenarios through
-// sim/archive.hpp and results through this type.
+// The only file pair that knows the JSON library. Everything else reads and writes scenarios
+// through sim/archive.hpp and results through this type.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ class Json {
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;  ///< in document order; keys are distinct
 
-  Json() = default;  ///< null
+  Json() = default;            ///< null
   Json(bool v) : value_(v) {}  // NOLINT(google-explicit-constructor): a literal is a value
-  Json(int v) : value_(std::int64_t{v}) {}                        // NOLINT
-  Json(std::int64_t v) : value_(v) {}                             // NOLINT
-  Json(std::size_t v) : value_(static_cast<std::int64_t>(v)) {}   // NOLINT
-  Json(double v) : value_(v) {}                                   // NOLINT
-  Json(const char* v) : value_(std::string(v)) {}                 // NOLINT
-  Json(std::string_view v) : value_(std::string(v)) {}            // NOLINT
-  Json(std::string v) : value_(std::move(v)) {}                   // NOLINT
-  Json(Array v) : value_(std::move(v)) {}                         // NOLINT
-  Json(Object v) : value_(std::move(v)) {}                        // NOLINT
+  Json(int v) : value_(std::int64_t{v}) {}                       // NOLINT
+  Json(std::int64_t v) : value_(v) {}                            // NOLINT
+  Json(std::size_t v) : value_(static_cast<std::int64_t>(v)) {}  // NOLINT
+  Json(double v) : value_(v) {}                                  // NOLINT
+  Json(const char* v) : value_(std::string(v)) {}                // NOLINT
+  Json(std::string_view v) : value_(std::string(v)) {}           // NOLINT
+  Json(std::string v) : value_(std::move(v)) {}                  // NOLINT
+  Json(Array v) : value_(std::move(v)) {}                        // NOLINT
+  Json(Object v) : value_(std::move(v)) {}                       // NOLINT
   static Json object() { return Json(Object{}); }
   static Json array() { return Json(Array{}); }
 

@@ -6,8 +6,12 @@
 
 namespace trainyard {
 
-Lowering::Lowering(const Cluster& cluster, const Topology& topology, Fidelity fidelity, Fidelity tensor_fidelity)
-    : routes_(cluster, topology), sharp_(routes_), fidelity_(fidelity), tensor_fidelity_(tensor_fidelity) {
+Lowering::Lowering(const Cluster& cluster, const Topology& topology, Fidelity fidelity,
+                   Fidelity tensor_fidelity)
+    : routes_(cluster, topology),
+      sharp_(routes_),
+      fidelity_(fidelity),
+      tensor_fidelity_(tensor_fidelity) {
   for (const std::string_view name : Registry<Collective>::of().names()) {
     algorithms_.emplace(name, Registry<Collective>::of().make(name));
   }
@@ -17,11 +21,15 @@ CollectiveContext Lowering::context(const Protocol& protocol, Fidelity fidelity)
   return {graph_, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_, 1};
 }
 
-const Group& Lowering::group(std::vector<Rank> ranks) { return context({}, fidelity_).group(std::move(ranks)); }
+const Group& Lowering::group(std::vector<Rank> ranks) {
+  return context({}, fidelity_).group(std::move(ranks));
+}
 
-OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label, std::uint32_t number) {
+OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
+                    std::uint32_t number) {
   if (from == to) return graph_.add_join(role);
-  return graph_.add_flow(from, graph_.add_path(routes_.message(from, to)), bytes, role, graph_.label(label), number);
+  return graph_.add_flow(from, graph_.add_path(routes_.message(from, to)), bytes, role,
+                         graph_.label(label), number);
 }
 
 // Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.
@@ -32,11 +40,14 @@ Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   if (!is_new) return best;
   order_.push_back(key);
   const CollectiveLibrary& library = cluster().collectives;
-  best.choice = {call.op, call.bytes, call.group->size(), call.group->servers(), {}, {}, Seconds(), {}, 0};
+  best.choice = {call.op, call.bytes, call.group->size(), call.group->servers(), {}, {}, Seconds(),
+                 {},      0};
   const auto consider = [&](const std::string& name, const Collective& algorithm) {
-    const std::string reason = algorithm.refuses(call, context(library.protocols.begin()->second, fidelity_));
+    const std::string reason =
+        algorithm.refuses(call, context(library.protocols.begin()->second, fidelity_));
     if (!reason.empty()) {
-      best.choice.refused += fmt::format("{}{}: {}", best.choice.refused.empty() ? "" : "; ", name, reason);
+      best.choice.refused +=
+          fmt::format("{}{}: {}", best.choice.refused.empty() ? "" : "; ", name, reason);
       return;
     }
     for (const auto& [protocol_name, protocol] : library.protocols) {
@@ -60,7 +71,8 @@ Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   return best;
 }
 
-std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<const OpId> entry, Fidelity fidelity) {
+std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<const OpId> entry,
+                                       Fidelity fidelity) {
   require(entry.size() == call.group->size(), "one entry per rank of the group");
   if (call.group->size() == 1) return {entry.begin(), entry.end()};
   Chosen& chosen = choose(call);

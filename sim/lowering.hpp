@@ -18,15 +18,16 @@ struct CollectiveChoice {
   Bytes bytes;
   std::size_t ranks = 0, servers = 0;
   std::string algorithm, protocol;
-  Seconds estimate;              ///< closed form on an idle network
-  std::string refused;           ///< "sharp: reason; …" for algorithms that could not be used
+  Seconds estimate;     ///< closed form on an idle network
+  std::string refused;  ///< "sharp: reason; …" for algorithms that could not be used
   std::size_t calls = 0;
 };
 
 class Lowering {
  public:
   /// `fidelity` is that of collectives, `tensor_fidelity` that of tensor-parallel ones.
-  Lowering(const Cluster& cluster, const Topology& topology, Fidelity fidelity, Fidelity tensor_fidelity);
+  Lowering(const Cluster& cluster, const Topology& topology, Fidelity fidelity,
+           Fidelity tensor_fidelity);
 
   OpGraph& graph() { return graph_; }
   const OpGraph& graph() const { return graph_; }
@@ -39,12 +40,14 @@ class Lowering {
   const Group& group(std::vector<Rank> ranks);
 
   /// A point-to-point message; a join when from = to. Occupies no SMs (a copy engine moves it).
-  OpId send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label, std::uint32_t number = 0);
+  OpId send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
+            std::uint32_t number = 0);
 
   /// A collective by the library's algorithm and protocol (see CollectiveLibrary), or the cheapest
   /// by closed form. A forced algorithm that cannot be used here falls back to the cheapest other,
   /// and the choice says why. entry and result are per rank of the group, as in Collective::lower.
-  std::vector<OpId> collective(const CollectiveCall& call, std::span<const OpId> entry, Fidelity fidelity);
+  std::vector<OpId> collective(const CollectiveCall& call, std::span<const OpId> entry,
+                               Fidelity fidelity);
   std::vector<OpId> collective(const CollectiveCall& call, std::span<const OpId> entry) {
     return collective(call, entry, fidelity_);
   }

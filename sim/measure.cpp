@@ -21,8 +21,12 @@ class Accountant {
 
   double end() const { return final_.valid() ? time_.finish[final_.index()] : 0; }
 
-  void close_gap(double begin, OpId op, RankAccount& account) const { charge(begin, last_dependency_[op.index()], time_.start[op.index()], account); }
-  void close_tail(double begin, RankAccount& account) const { charge(begin, final_, end(), account); }
+  void close_gap(double begin, OpId op, RankAccount& account) const {
+    charge(begin, last_dependency_[op.index()], time_.start[op.index()], account);
+  }
+  void close_tail(double begin, RankAccount& account) const {
+    charge(begin, final_, end(), account);
+  }
 
  private:
   void charge(double begin, OpId op, double until, RankAccount& account) const {
@@ -43,20 +47,23 @@ class Accountant {
 
 }  // namespace
 
-std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline, std::span<const Rank> ranks,
-                                 std::size_t first, std::size_t last) {
+std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline,
+                                 std::span<const Rank> ranks, std::size_t first, std::size_t last) {
   const Accountant accountant(graph, timeline, first, last);
   std::map<Rank, std::size_t> place;
   for (std::size_t i = 0; i < ranks.size(); ++i) place.emplace(ranks[i], i);
   std::vector<std::vector<OpId>> kernels(ranks.size());
   for (std::size_t i = first; i < last; ++i) {
-    if (graph.kind(OpId(i)) == OpKind::kCompute) kernels[place.at(graph.rank(OpId(i)))].emplace_back(i);
+    if (graph.kind(OpId(i)) == OpKind::kCompute)
+      kernels[place.at(graph.rank(OpId(i)))].emplace_back(i);
   }
   std::vector<RankAccount> accounts(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     auto& stream = kernels[r];
     std::sort(stream.begin(), stream.end(), [&](OpId a, OpId b) {
-      return timeline.start[a.index()] != timeline.start[b.index()] ? timeline.start[a.index()] < timeline.start[b.index()] : a < b;
+      return timeline.start[a.index()] != timeline.start[b.index()]
+                 ? timeline.start[a.index()] < timeline.start[b.index()]
+                 : a < b;
     });
     double busy_until = 0;
     for (const OpId op : stream) {

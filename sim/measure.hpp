@@ -19,7 +19,7 @@ struct RankAccount {
 /// before that to what *its* last dependency was doing, back to the beginning of the gap. The gap
 /// after a rank's last kernel is charged along the chain of the operation that ended the run.
 /// Operations first … last-1 belong to the job, whose end is the latest of their finishes.
-std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline, std::span<const Rank> ranks,
-                                 std::size_t first, std::size_t last);
+std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline,
+                                 std::span<const Rank> ranks, std::size_t first, std::size_t last);
 
 }  // namespace trainyard

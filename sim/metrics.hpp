@@ -16,7 +16,7 @@ struct Metric {
   std::string_view unit;     ///< SI, or "1" for fractions
   std::string_view formula;  ///< for docs/metrics.md
   enum class Show { kSeconds, kFraction, kNumber, kBytes, kTokens } show = Show::kNumber;
-  bool compared = true;      ///< a row of `compare`
+  bool compared = true;  ///< a row of `compare`
 };
 
 std::span<const Metric> metrics();

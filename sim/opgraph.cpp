@@ -8,18 +8,24 @@ namespace trainyard {
 
 std::string_view role_name(OpRole role) {
   switch (role) {
-    case OpRole::kOther: return "other";
-    case OpRole::kCompute: return "compute";
-    case OpRole::kTensorComm: return "tensor-parallel";
-    case OpRole::kPipelineComm: return "pipeline";
-    case OpRole::kDataComm: return "data-parallel";
-    case OpRole::kCollective: return "collective";
+    case OpRole::kOther:
+      return "other";
+    case OpRole::kCompute:
+      return "compute";
+    case OpRole::kTensorComm:
+      return "tensor-parallel";
+    case OpRole::kPipelineComm:
+      return "pipeline";
+    case OpRole::kDataComm:
+      return "data-parallel";
+    case OpRole::kCollective:
+      return "collective";
   }
   return "";
 }
 
-OpId OpGraph::add(OpKind kind, Rank rank, PathId path, double work, OpRole role, std::uint32_t label,
-                  std::uint32_t number) {
+OpId OpGraph::add(OpKind kind, Rank rank, PathId path, double work, OpRole role,
+                  std::uint32_t label, std::uint32_t number) {
   require(first_.empty(), "an operation added to a frozen graph");
   require(work >= 0, "an operation with negative work");
   const OpId id(kind_.size());
@@ -34,17 +40,22 @@ OpId OpGraph::add(OpKind kind, Rank rank, PathId path, double work, OpRole role,
   return id;
 }
 
-OpId OpGraph::add_join(OpRole role) { return add(OpKind::kJoin, Rank(), PathId(), 0, role, label("join"), 0); }
+OpId OpGraph::add_join(OpRole role) {
+  return add(OpKind::kJoin, Rank(), PathId(), 0, role, label("join"), 0);
+}
 
-OpId OpGraph::add_compute(Rank rank, Seconds time, OpRole role, std::uint32_t label, std::uint32_t number) {
+OpId OpGraph::add_compute(Rank rank, Seconds time, OpRole role, std::uint32_t label,
+                          std::uint32_t number) {
   return add(OpKind::kCompute, rank, PathId(), time.si(), role, label, number);
 }
 
-OpId OpGraph::add_delay(Rank rank, Seconds time, OpRole role, std::uint32_t label, std::uint32_t number) {
+OpId OpGraph::add_delay(Rank rank, Seconds time, OpRole role, std::uint32_t label,
+                        std::uint32_t number) {
   return add(OpKind::kDelay, rank, PathId(), time.si(), role, label, number);
 }
 
-OpId OpGraph::add_flow(Rank rank, PathId path, Bytes bytes, OpRole role, std::uint32_t label, std::uint32_t number) {
+OpId OpGraph::add_flow(Rank rank, PathId path, Bytes bytes, OpRole role, std::uint32_t label,
+                       std::uint32_t number) {
   return add(OpKind::kFlow, rank, path, bytes.si(), role, label, number);
 }
 

@@ -22,7 +22,14 @@ enum class OpKind : std::uint8_t {
 };
 
 /// What an operation is for: the account its time is charged to.
-enum class OpRole : std::uint8_t { kOther, kCompute, kTensorComm, kPipelineComm, kDataComm, kCollective };
+enum class OpRole : std::uint8_t {
+  kOther,
+  kCompute,
+  kTensorComm,
+  kPipelineComm,
+  kDataComm,
+  kCollective
+};
 inline bool is_communication(OpRole role) { return role >= OpRole::kTensorComm; }
 std::string_view role_name(OpRole role);
 
@@ -38,10 +45,13 @@ class OpGraph {
   static constexpr std::uint32_t kNoOccupancy = 0xffffffffU;
 
   OpId add_join(OpRole role = OpRole::kOther);
-  OpId add_compute(Rank rank, Seconds time, OpRole role, std::uint32_t label, std::uint32_t number = 0);
-  OpId add_delay(Rank rank, Seconds time, OpRole role, std::uint32_t label, std::uint32_t number = 0);
+  OpId add_compute(Rank rank, Seconds time, OpRole role, std::uint32_t label,
+                   std::uint32_t number = 0);
+  OpId add_delay(Rank rank, Seconds time, OpRole role, std::uint32_t label,
+                 std::uint32_t number = 0);
   /// `rank` is the one the flow is listed under (the sender); `bytes` at least 0.
-  OpId add_flow(Rank rank, PathId path, Bytes bytes, OpRole role, std::uint32_t label, std::uint32_t number = 0);
+  OpId add_flow(Rank rank, PathId path, Bytes bytes, OpRole role, std::uint32_t label,
+                std::uint32_t number = 0);
   /// `after` does not start before `before` has ended. An invalid `before` is no condition.
   void add_edge(OpId before, OpId after);
   void set_occupancy(OpId op, std::uint32_t occupancy) { occupancy_[op.index()] = occupancy; }
@@ -81,7 +91,8 @@ class OpGraph {
   const std::vector<std::uint32_t>& waits() const { return waits_; }
 
  private:
-  OpId add(OpKind kind, Rank rank, PathId path, double work, OpRole role, std::uint32_t label, std::uint32_t number);
+  OpId add(OpKind kind, Rank rank, PathId path, double work, OpRole role, std::uint32_t label,
+           std::uint32_t number);
   struct Edge {
     OpId before, after;
   };

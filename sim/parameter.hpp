@@ -14,9 +14,9 @@ struct Parameter {
   std::string pointer;  ///< JSON pointer in the resolved scenario
   Json value;           ///< as written
   std::string kind;
-  std::string text;                      ///< the citation, derivation or reason
-  std::string low, high;                 ///< the range as written; empty without one
-  std::optional<double> si;              ///< the value in SI units, for numbers and quantities
+  std::string text;                       ///< the citation, derivation or reason
+  std::string low, high;                  ///< the range as written; empty without one
+  std::optional<double> si;               ///< the value in SI units, for numbers and quantities
   std::optional<double> low_si, high_si;  ///< the range in SI units
   /// The value lies outside its own range: more than its source supports.
   bool outside() const { return si && low_si && high_si && (*si < *low_si || *si > *high_si); }

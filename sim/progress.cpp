@@ -18,10 +18,13 @@ Engine::Progress progress_on_stderr() {
   return [state = std::make_shared<State>()](std::size_t done, std::size_t total) {
     const auto now = Clock::now();
     if (now < state->next) return;
-    state->next = now + (state->terminal ? std::chrono::milliseconds(200) : std::chrono::milliseconds(10000));
+    state->next =
+        now + (state->terminal ? std::chrono::milliseconds(200) : std::chrono::milliseconds(10000));
     const double seconds = std::chrono::duration<double>(now - state->begin).count();
     const double share = static_cast<double>(done) / static_cast<double>(total);
-    const std::string line = fmt::format("simulating: {:.0f}% of {} operations, {:.0f} s, about {:.0f} s left", 100 * share, total, seconds, seconds / share - seconds);
+    const std::string line =
+        fmt::format("simulating: {:.0f}% of {} operations, {:.0f} s, about {:.0f} s left",
+                    100 * share, total, seconds, seconds / share - seconds);
     fmt::print(stderr, fmt::runtime(state->terminal ? "\r{}\x1b[K" : "{}\n"), line);
     if (state->terminal && done == total) fmt::print(stderr, "\r\x1b[K");
   };

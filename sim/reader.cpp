@@ -46,7 +46,8 @@ void Reader::check(bool holds, std::string_view field, const std::string& messag
 
 void Reader::fault(const std::string& pointer, std::string message, std::string hint) {
   const std::string origin = origins_ != nullptr ? origins_->file_of(pointer) : std::string();
-  faults_.push_back({origin.empty() ? file_ : origin, pointer.empty() ? "/" : pointer, std::move(message), std::move(hint)});
+  faults_.push_back({origin.empty() ? file_ : origin, pointer.empty() ? "/" : pointer,
+                     std::move(message), std::move(hint)});
 }
 
 std::string Reader::pointer_to(std::string_view name) const {
@@ -77,8 +78,15 @@ void Reader::record(const Slot& slot, const Json& value, std::optional<double> s
                     const Dimension* dimension) {
   if (tag_ == nullptr) return;
   const Json& tag = *tag_;
-  Parameter p{.pointer = pointer_to(slot.name), .value = value, .kind = {}, .text = {}, .low = {},
-              .high = {}, .si = si, .low_si = {}, .high_si = {}};
+  Parameter p{.pointer = pointer_to(slot.name),
+              .value = value,
+              .kind = {},
+              .text = {},
+              .low = {},
+              .high = {},
+              .si = si,
+              .low_si = {},
+              .high_si = {}};
   for (const auto& [key, member] : tag.members()) {
     const auto* const kind = std::find(std::begin(kTagKinds), std::end(kTagKinds), key);
     if (kind != std::end(kTagKinds)) {
@@ -110,7 +118,8 @@ void Reader::record(const Slot& slot, const Json& value, std::optional<double> s
   parameters_.push_back(std::move(p));
 }
 
-double Reader::in_limits(const Slot& slot, double value, double present, const Dimension* dimension) {
+double Reader::in_limits(const Slot& slot, double value, double present,
+                         const Dimension* dimension) {
   const auto write = [&](double v) {
     return dimension != nullptr ? write_quantity(v, *dimension) : fmt::format("{}", v);
   };
@@ -131,7 +140,8 @@ double Reader::in_limits(const Slot& slot, double value, double present, const D
 void Reader::leaf(const Slot& slot, bool& v) {
   const Json* node = take(slot);
   if (node == nullptr) return;
-  if (!node->is_bool()) return fault(pointer_to(slot.name), fmt::format("{} is not true or false", shown(*node)));
+  if (!node->is_bool())
+    return fault(pointer_to(slot.name), fmt::format("{} is not true or false", shown(*node)));
   v = node->as_bool();
   record(slot, *node, {}, nullptr);
 }
@@ -142,7 +152,8 @@ void Reader::leaf(const Slot& slot, std::int64_t& v) {
   const bool whole = node->is_number() && std::floor(node->as_number()) == node->as_number() &&
                      std::abs(node->as_number()) < 9.0e15;
   if (!whole) {
-    return fault(pointer_to(slot.name), fmt::format("{} is not a whole number", shown(*node)), std::string(slot.doc));
+    return fault(pointer_to(slot.name), fmt::format("{} is not a whole number", shown(*node)),
+                 std::string(slot.doc));
   }
   const double number = node->as_number();
   const double good = in_limits(slot, number, static_cast<double>(v), nullptr);
@@ -154,7 +165,8 @@ void Reader::leaf(const Slot& slot, double& v) {
   const Json* node = take(slot);
   if (node == nullptr) return;
   if (!node->is_number()) {
-    return fault(pointer_to(slot.name), fmt::format("{} is not a number", shown(*node)), std::string(slot.doc));
+    return fault(pointer_to(slot.name), fmt::format("{} is not a number", shown(*node)),
+                 std::string(slot.doc));
   }
   v = in_limits(slot, node->as_number(), v, nullptr);
   record(slot, *node, node->as_number(), nullptr);
@@ -164,7 +176,8 @@ void Reader::leaf(const Slot& slot, std::string& v) {
   const Json* node = take(slot);
   if (node == nullptr) return;
   if (!node->is_string()) {
-    return fault(pointer_to(slot.name), fmt::format("{} is not a string", shown(*node)), std::string(slot.doc));
+    return fault(pointer_to(slot.name), fmt::format("{} is not a string", shown(*node)),
+                 std::string(slot.doc));
   }
   v = node->as_string();
   record(slot, *node, {}, nullptr);
@@ -189,8 +202,8 @@ void Reader::quantity(const Slot& slot, double& si, Dimension dimension) {
 void Reader::choose(const Slot& slot, std::string& v, std::span<const std::string_view> names) {
   const Json* node = take(slot);
   if (node == nullptr) return;
-  const bool known = node->is_string() &&
-                     std::find(names.begin(), names.end(), node->as_string()) != names.end();
+  const bool known =
+      node->is_string() && std::find(names.begin(), names.end(), node->as_string()) != names.end();
   if (!known) {
     const std::string word = node->is_string() ? node->as_string() : "";
     return fault(pointer_to(slot.name), fmt::format("{} is not a choice here", shown(*node)),
@@ -213,8 +226,9 @@ const Json* Reader::expand(const Json& node, std::string_view catalog, const std
   const Json* base = node.is_string() ? &node : node.find("base");
   if (base == nullptr || catalog.empty()) {
     if (node.is_object() && base == nullptr) return &node;
-    const std::string what = base != nullptr && !node.is_string() ? "has a \"base\", but nothing of this kind is in the catalogue"
-                                                                  : fmt::format("is {}, not an object", node.type_name());
+    const std::string what = base != nullptr && !node.is_string()
+                                 ? "has a \"base\", but nothing of this kind is in the catalogue"
+                                 : fmt::format("is {}, not an object", node.type_name());
     fault(pointer, what);
     return nullptr;
   }
@@ -254,7 +268,8 @@ const Json* Reader::expand(const Json& node, std::string_view catalog, const std
   return expanded_.back().get();
 }
 
-void Reader::in_frame(const Json& node, const std::string& pointer, const std::function<void()>& body) {
+void Reader::in_frame(const Json& node, const std::string& pointer,
+                      const std::function<void()>& body) {
   frames_.push_back({&node, pointer, {}});
   body();
   const Frame frame = std::move(frames_.back());
@@ -274,7 +289,8 @@ void Reader::list(const Slot& slot, const ListAccess& access) {
   const Json* node = take(slot);
   if (node == nullptr) return;
   if (!node->is_array()) {
-    return fault(pointer_to(slot.name), fmt::format("is {}, not a list", node->type_name()), std::string(slot.doc));
+    return fault(pointer_to(slot.name), fmt::format("is {}, not a list", node->type_name()),
+                 std::string(slot.doc));
   }
   access.resize(node->items().size());
   in_frame(*node, pointer_to(slot.name), [&] {
@@ -289,10 +305,13 @@ void Reader::map(const Slot& slot, const MapAccess& access) {
   const Json* node = take(slot);
   if (node == nullptr) return;
   if (!node->is_object()) {
-    return fault(pointer_to(slot.name), fmt::format("is {}, not an object of names", node->type_name()), std::string(slot.doc));
+    return fault(pointer_to(slot.name),
+                 fmt::format("is {}, not an object of names", node->type_name()),
+                 std::string(slot.doc));
   }
   in_frame(*node, pointer_to(slot.name), [&] {
-    for (const auto& [key, value] : node->members()) access.element(key, Slot{key, slot.doc, true, slot.limits});
+    for (const auto& [key, value] : node->members())
+      access.element(key, Slot{key, slot.doc, true, slot.limits});
   });
 }
 
@@ -307,7 +326,8 @@ void Reader::visit_plugin(const Slot& slot, const PluginSet& set) {
     return fault(pointer + "/kind", "is missing", suggest("", set.kinds));
   }
   if (std::find(set.kinds.begin(), set.kinds.end(), kind->as_string()) == set.kinds.end()) {
-    return fault(pointer + "/kind", fmt::format("\"{}\" is not a {}", kind->as_string(), set.interface),
+    return fault(pointer + "/kind",
+                 fmt::format("\"{}\" is not a {}", kind->as_string(), set.interface),
                  suggest(kind->as_string(), set.kinds));
   }
   set.make(kind->as_string());

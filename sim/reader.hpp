@@ -13,14 +13,16 @@
 
 namespace trainyard {
 
-/// - A leaf may be tagged: {"value": v, "source" | "derived" | "assumed": text, "range": [low, high],
+/// - A leaf may be tagged: {"value": v, "source" | "derived" | "assumed": text, "range": [low,
+/// high],
 ///   "why": text}. Tags are collected in parameters().
 /// - An object with a catalogue may be a name, or {"base": name, …changes}.
 /// - Unknown keys, missing members, wrong types, units and ranges are faults with a remedy.
 class Reader : public Archive {
  public:
   /// `file` names the input in messages where `origins` (may be null) knows no better.
-  Reader(const Json& root, std::string file, const Catalog& catalog, const Origins* origins = nullptr);
+  Reader(const Json& root, std::string file, const Catalog& catalog,
+         const Origins* origins = nullptr);
 
   /// Reads all of the root object into `value`, which has fields().
   template <class T>

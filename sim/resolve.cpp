@@ -12,11 +12,13 @@
 namespace trainyard {
 namespace {
 
-Json load_base(const Json& extends, const std::string& file, std::vector<std::string>& chain, Origins& origins);
+Json load_base(const Json& extends, const std::string& file, std::vector<std::string>& chain,
+               Origins& origins);
 
 Json extend(Json root, const std::string& file, std::vector<std::string>& chain, Origins& origins) {
   if (!root.is_object()) {
-    throw ScenarioError(Diagnostic{file, "/", fmt::format("is {}, not an object", root.type_name()), "a scenario is {…}"});
+    throw ScenarioError(Diagnostic{file, "/", fmt::format("is {}, not an object", root.type_name()),
+                                   "a scenario is {…}"});
   }
   const Json* extends = root.find("extends");
   if (extends == nullptr) {
@@ -30,18 +32,24 @@ Json extend(Json root, const std::string& file, std::vector<std::string>& chain,
   return merged;
 }
 
-Json load_base(const Json& extends, const std::string& file, std::vector<std::string>& chain, Origins& origins) {
+Json load_base(const Json& extends, const std::string& file, std::vector<std::string>& chain,
+               Origins& origins) {
   if (!extends.is_string()) {
-    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("is {}, not a file name", extends.type_name()), "name one file"});
+    throw ScenarioError(Diagnostic{file, "/extends",
+                                   fmt::format("is {}, not a file name", extends.type_name()),
+                                   "name one file"});
   }
   namespace fs = std::filesystem;
-  const std::string base = (fs::path(file).parent_path() / extends.as_string()).lexically_normal().string();
+  const std::string base =
+      (fs::path(file).parent_path() / extends.as_string()).lexically_normal().string();
   if (std::find(chain.begin(), chain.end(), base) != chain.end()) {
-    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("a cycle: {} -> {}", fmt::join(chain, " -> "), base),
+    throw ScenarioError(Diagnostic{file, "/extends",
+                                   fmt::format("a cycle: {} -> {}", fmt::join(chain, " -> "), base),
                                    "a scenario cannot extend itself"});
   }
   if (!fs::exists(base)) {
-    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("there is no file {}", base), "the path is relative to this file"});
+    throw ScenarioError(Diagnostic{file, "/extends", fmt::format("there is no file {}", base),
+                                   "the path is relative to this file"});
   }
   chain.push_back(base);
   return extend(parse_json(read_text_file(base), base), base, chain, origins);
@@ -50,7 +58,8 @@ Json load_base(const Json& extends, const std::string& file, std::vector<std::st
 void apply_set(Json& root, Origins& origins, const std::string& set) {
   const std::size_t equals = set.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw UsageError(fmt::format("--set \"{}\" is not path=value (write --set cluster.servers=64)", set));
+    throw UsageError(
+        fmt::format("--set \"{}\" is not path=value (write --set cluster.servers=64)", set));
   }
   const std::string text = set.substr(equals + 1);
   Json value(text);
@@ -74,12 +83,16 @@ std::vector<std::string> enabled_names(const Json& root, const std::string& file
     for (const auto& [name, patch] : features->members()) known.push_back(name);
   }
   if (!enable->is_array()) {
-    throw ScenarioError(Diagnostic{file, "/enable", fmt::format("is {}, not a list of features", enable->type_name()), R"(like ["rdma"])"});
+    throw ScenarioError(Diagnostic{
+        file, "/enable", fmt::format("is {}, not a list of features", enable->type_name()),
+        R"(like ["rdma"])"});
   }
   for (const Json& name : enable->items()) {
-    if (!name.is_string() || std::find(known.begin(), known.end(), name.as_string()) == known.end()) {
+    if (!name.is_string() ||
+        std::find(known.begin(), known.end(), name.as_string()) == known.end()) {
       const std::string word = name.is_string() ? name.as_string() : dump_json(name, -1);
-      throw ScenarioError(Diagnostic{file, "/enable", fmt::format("\"{}\" is not a feature", word), suggest(word, known)});
+      throw ScenarioError(Diagnostic{file, "/enable", fmt::format("\"{}\" is not a feature", word),
+                                     suggest(word, known)});
     }
     names.push_back(name.as_string());
   }
@@ -93,7 +106,8 @@ void Origins::note(const Json& value, const std::string& pointer, const std::str
   if (value.is_object()) {
     for (const auto& [key, member] : value.members()) note(member, pointer + "/" + key, file);
   } else if (value.is_array()) {
-    for (std::size_t i = 0; i < value.items().size(); ++i) note(value.items()[i], pointer + "/" + std::to_string(i), file);
+    for (std::size_t i = 0; i < value.items().size(); ++i)
+      note(value.items()[i], pointer + "/" + std::to_string(i), file);
   }
 }
 
@@ -107,7 +121,8 @@ std::string Origins::file_of(std::string pointer) const {
   }
 }
 
-ResolvedScenario resolve_scenario(Json root, const std::string& file, const std::vector<std::string>& sets) {
+ResolvedScenario resolve_scenario(Json root, const std::string& file,
+                                  const std::vector<std::string>& sets) {
   std::vector<std::string> chain{std::filesystem::path(file).lexically_normal().string()};
   Origins origins;
   Json resolved = extend(std::move(root), file, chain, origins);

@@ -32,6 +32,7 @@ struct ResolvedScenario {
 /// - "features": {name: patch}; each name in "enable" has its patch merged in, in the order of
 ///   "features" (so the order of "enable" does not matter), and --set is applied again over them.
 /// The result has neither "extends" nor "features". Catalogue names are not yet expanded.
-ResolvedScenario resolve_scenario(Json root, const std::string& file, const std::vector<std::string>& sets);
+ResolvedScenario resolve_scenario(Json root, const std::string& file,
+                                  const std::vector<std::string>& sets);
 
 }  // namespace trainyard

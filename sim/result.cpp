@@ -91,12 +91,15 @@ void check_invariants(const Topology& topology, const OpGraph& graph, const Time
   constexpr double kRounding = 1e-9;
   for (std::size_t i = 0; i < timeline.carried.size(); ++i) {
     const double most = topology.resources()[i].capacity * timeline.end;
-    require(timeline.carried[i] <= most * (1 + kRounding) + kRounding, "a resource carried more than its capacity");
+    require(timeline.carried[i] <= most * (1 + kRounding) + kRounding,
+            "a resource carried more than its capacity");
   }
   for (std::size_t i = 0; i < graph.size(); ++i) {
-    require(timeline.finish[i] >= timeline.start[i] && timeline.start[i] >= 0, "time ran backwards");
+    require(timeline.finish[i] >= timeline.start[i] && timeline.start[i] >= 0,
+            "time ran backwards");
     for (const OpId next : graph.successors(OpId(i))) {
-      require(timeline.start[next.index()] >= timeline.finish[i], "an operation started before what it waits for");
+      require(timeline.start[next.index()] >= timeline.finish[i],
+              "an operation started before what it waits for");
     }
   }
 }

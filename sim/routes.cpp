@@ -12,7 +12,8 @@ Routes::Routes(const Cluster& cluster, const Topology& topology)
 const std::vector<double>& Routes::capacities(int siblings) const {
   const auto [it, is_new] = capacities_.try_emplace(siblings);
   if (is_new) {
-    for (const Resource& r : topology_.resources()) it->second.push_back(r.server.valid() ? r.capacity / siblings : r.capacity);
+    for (const Resource& r : topology_.resources())
+      it->second.push_back(r.server.valid() ? r.capacity / siblings : r.capacity);
   }
   return it->second;
 }
@@ -20,7 +21,8 @@ const std::vector<double>& Routes::capacities(int siblings) const {
 std::vector<std::string> Routes::inactive() const {
   std::vector<std::string> reasons;
   if (cluster_.gpudirect && !cluster_.transport->rdma()) {
-    reasons.push_back(fmt::format("gpudirect: the transport \"{}\" is not RDMA", cluster_.transport->kind()));
+    reasons.push_back(
+        fmt::format("gpudirect: the transport \"{}\" is not RDMA", cluster_.transport->kind()));
   } else if (cluster_.gpudirect && !cluster_.server.nic.gpudirect) {
     reasons.emplace_back("gpudirect: the NIC cannot reach GPU memory");
   }
@@ -37,7 +39,9 @@ void Routes::send_side(Rank rank, int nic, PathBuilder& path) const {
   if (nic_of(rank) != nic) {
     const int owner = nic * cluster_.server.gpus / cluster_.server.nics;
     path.use(topology_.nvlink_out(rank));
-    path.use(topology_.nvlink_in(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) + static_cast<std::size_t>(owner))));
+    path.use(
+        topology_.nvlink_in(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) +
+                                 static_cast<std::size_t>(owner))));
   }
   cluster_.transport->send(topology_, {server, nic}, gpudirect_, path);
 }
@@ -47,7 +51,9 @@ void Routes::receive_side(Rank rank, int nic, PathBuilder& path) const {
   cluster_.transport->receive(topology_, {server, nic}, gpudirect_, path);
   if (nic_of(rank) != nic) {
     const int owner = nic * cluster_.server.gpus / cluster_.server.nics;
-    path.use(topology_.nvlink_out(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) + static_cast<std::size_t>(owner))));
+    path.use(
+        topology_.nvlink_out(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) +
+                                  static_cast<std::size_t>(owner))));
     path.use(topology_.nvlink_in(rank));
   }
 }

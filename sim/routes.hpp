@@ -29,11 +29,13 @@ class Routes {
 
   const Cluster& cluster() const { return cluster_; }
   const Topology& topology() const { return topology_; }
-  /// Capacities by resource index, when `siblings` equal users divide what belongs to a whole server
-  /// (host memory, cores, the DPU) among them.
+  /// Capacities by resource index, when `siblings` equal users divide what belongs to a whole
+  /// server (host memory, cores, the DPU) among them.
   const std::vector<double>& capacities(int siblings = 1) const;
   bool gpudirect() const { return gpudirect_; }
-  bool same_server(Rank a, Rank b) const { return topology_.server_of(a) == topology_.server_of(b); }
+  bool same_server(Rank a, Rank b) const {
+    return topology_.server_of(a) == topology_.server_of(b);
+  }
   int nic_of(Rank rank) const { return cluster_.server.nic_of(topology_.local_of(rank)); }
   /// Latency of a message over the fabric that the wires do not explain: NICs and transport.
   Seconds endpoint_latency() const;

@@ -28,7 +28,8 @@ std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers
 // The whole program in one place: topology -> op graph -> engine and executor -> measurements.
 Json simulate(Scenario& scenario, std::vector<Job>& jobs, Fidelity fidelity) {
   const Cluster& cluster = scenario.cluster;
-  const std::unique_ptr<Topology> topology = cluster.network->build(cluster.server, cluster.servers);
+  const std::unique_ptr<Topology> topology =
+      cluster.network->build(cluster.server, cluster.servers);
   Lowering lowering(cluster, *topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
   for (Job& job : jobs) {
     const int servers = job.servers > 0 ? job.servers : cluster.servers - job.first_server;
@@ -36,7 +37,8 @@ Json simulate(Scenario& scenario, std::vector<Job>& jobs, Fidelity fidelity) {
   }
   lowering.graph().freeze();
   const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, *topology);
-  const Timeline timeline = Engine(lowering.graph(), *executor, topology->ranks(), progress_on_stderr()).run();
+  const Timeline timeline =
+      Engine(lowering.graph(), *executor, topology->ranks(), progress_on_stderr()).run();
   check_invariants(*topology, lowering.graph(), timeline);
   return measure_run(jobs, lowering, timeline);
 }
@@ -47,7 +49,8 @@ Job probe_job(const Probe& probe, const Cluster& cluster) {
   job.workload->set_kind("collective");
   Json fields = Json::object();
   fields["operation"] = Json(probe.operation);
-  fields["sizes"] = Json(Json::Array{Json(write_quantity(probe.bytes.si(), dimension_of(probe.bytes)))});
+  fields["sizes"] =
+      Json(Json::Array{Json(write_quantity(probe.bytes.si(), dimension_of(probe.bytes)))});
   fields["ranks"] = Json(probe.ranks);
   read_fields(*job.workload, fields);
   job.servers = cluster.servers;
@@ -58,13 +61,16 @@ std::vector<std::function<Json()>> tasks_of(LoadedScenario& loaded) {
   Scenario& scenario = loaded.scenario;
   std::vector<std::function<Json()>> tasks;
   if (!scenario.jobs.empty()) {
-    tasks.emplace_back([&] { return simulate(scenario, scenario.jobs, fidelity_of(scenario.engine.fidelity)); });
+    tasks.emplace_back(
+        [&] { return simulate(scenario, scenario.jobs, fidelity_of(scenario.engine.fidelity)); });
   }
   for (const auto& [name, probe] : scenario.probes) {
     tasks.emplace_back([&scenario, &probe = probe] {
       std::vector<Job> jobs;
       jobs.push_back(probe_job(probe, scenario.cluster));
-      return simulate(scenario, jobs, fidelity_of(probe.fidelity.empty() ? scenario.engine.fidelity : probe.fidelity));
+      return simulate(
+          scenario, jobs,
+          fidelity_of(probe.fidelity.empty() ? scenario.engine.fidelity : probe.fidelity));
     });
   }
   return tasks;

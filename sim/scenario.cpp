@@ -14,14 +14,19 @@
 namespace trainyard {
 
 void EngineSettings::fields(Archive& ar) {
-  ar.choice("executor", executor, {"flow", "stock"}, "flow: our max-min model inside SimGrid; stock: SimGrid activities");
-  ar.choice("fidelity", fidelity, {"steps", "flow", "analytic"}, "how finely collectives are simulated");
-  ar.choice("tensor_fidelity", tensor_fidelity, {"steps", "flow", "analytic"}, "the same for tensor-parallel collectives");
+  ar.choice("executor", executor, {"flow", "stock"},
+            "flow: our max-min model inside SimGrid; stock: SimGrid activities");
+  ar.choice("fidelity", fidelity, {"steps", "flow", "analytic"},
+            "how finely collectives are simulated");
+  ar.choice("tensor_fidelity", tensor_fidelity, {"steps", "flow", "analytic"},
+            "the same for tensor-parallel collectives");
   ar("seed", seed, "seed of everything random");
 }
 
 Fidelity fidelity_of(const std::string& name) {
-  return name == "steps" ? Fidelity::kSteps : name == "flow" ? Fidelity::kFlow : Fidelity::kAnalytic;
+  return name == "steps"  ? Fidelity::kSteps
+         : name == "flow" ? Fidelity::kFlow
+                          : Fidelity::kAnalytic;
 }
 
 void Job::fields(Archive& ar) {
@@ -32,12 +37,14 @@ void Job::fields(Archive& ar) {
 }
 
 void Probe::fields(Archive& ar) {
-  ar.choice("operation", operation, {"all_reduce", "all_gather", "reduce_scatter"}, "the collective");
+  ar.choice("operation", operation, {"all_reduce", "all_gather", "reduce_scatter"},
+            "the collective");
   ar.required("bytes", bytes, "buffer per rank, as nccl-tests counts it", positive());
   ar("ranks", ranks, "how many of the cluster's GPUs, from the first (0: all)", non_negative());
   ar("fidelity", fidelity, "steps, flow or analytic (empty: the engine's)");
-  ar.check(fidelity.empty() || fidelity == "steps" || fidelity == "flow" || fidelity == "analytic", "fidelity",
-           fmt::format("\"{}\" is not a choice here", fidelity), "one of: steps, flow, analytic");
+  ar.check(fidelity.empty() || fidelity == "steps" || fidelity == "flow" || fidelity == "analytic",
+           "fidelity", fmt::format("\"{}\" is not a choice here", fidelity),
+           "one of: steps, flow, analytic");
 }
 
 void Scenario::fields(Archive& ar) {
@@ -53,22 +60,28 @@ void Scenario::fields(Archive& ar) {
   const std::string& algorithm = cluster.collectives.algorithm;
   const auto names = Registry<Collective>::of().names();
   ar.check(algorithm == "auto" || std::find(names.begin(), names.end(), algorithm) != names.end(),
-           "cluster/collectives/algorithm", fmt::format("\"{}\" is not an algorithm", algorithm), suggest(algorithm, names));
+           "cluster/collectives/algorithm", fmt::format("\"{}\" is not an algorithm", algorithm),
+           suggest(algorithm, names));
   for (const auto& [key, probe] : probes) {
     ar.check(probe.ranks <= cluster.gpus(), "probes/" + key + "/ranks",
-             fmt::format("{} ranks, but the cluster has {} GPUs", probe.ranks, cluster.gpus()), "at most that many");
+             fmt::format("{} ranks, but the cluster has {} GPUs", probe.ranks, cluster.gpus()),
+             "at most that many");
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    ar.check(jobs[i].first_server + std::max(jobs[i].servers, 1) <= cluster.servers, fmt::format("jobs/{}/servers", i),
-             fmt::format("ends at server {}, but the cluster has {}", jobs[i].first_server + std::max(jobs[i].servers, 1), cluster.servers),
+    ar.check(jobs[i].first_server + std::max(jobs[i].servers, 1) <= cluster.servers,
+             fmt::format("jobs/{}/servers", i),
+             fmt::format("ends at server {}, but the cluster has {}",
+                         jobs[i].first_server + std::max(jobs[i].servers, 1), cluster.servers),
              "fewer servers, or a smaller first_server");
   }
-  ar.check(!jobs.empty() || !probes.empty(), "", "has neither jobs nor probes: nothing to simulate", "add a job or a probe");
+  ar.check(!jobs.empty() || !probes.empty(), "", "has neither jobs nor probes: nothing to simulate",
+           "add a job or a probe");
 }
 
 namespace {
 
-LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string& file, const Catalog& catalog) {
+LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string& file,
+                             const Catalog& catalog) {
   LoadedScenario loaded;
   loaded.file = file;
   Reader reader(resolved.root, file, catalog, &resolved.origins);
@@ -77,7 +90,8 @@ LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string
   loaded.parameters = reader.parameters();
   if (!loaded.scenario.claim.empty()) {
     const std::filesystem::path named_in(resolved.origins.file_of("/claim"));
-    loaded.claim_file = (named_in.parent_path() / loaded.scenario.claim).lexically_normal().string();
+    loaded.claim_file =
+        (named_in.parent_path() / loaded.scenario.claim).lexically_normal().string();
   }
   if (!loaded.scenario.cluster.kernels) {
     loaded.scenario.cluster.kernels = Registry<KernelTime>::of().make("roofline");
@@ -98,14 +112,16 @@ LoadedScenario load_scenario(const std::string& path, const LoadOptions& options
   return load(parse_json(read_text_file(path), path), path, options);
 }
 
-LoadedScenario load_scenario_text(const std::string& text, const std::string& file, const LoadOptions& options) {
+LoadedScenario load_scenario_text(const std::string& text, const std::string& file,
+                                  const LoadOptions& options) {
   return load(parse_json(text, file), file, options);
 }
 
 void check_design(const LoadedScenario& loaded) {
   const Scenario& s = loaded.scenario;
   std::vector<Diagnostic> faults;
-  ExitCode exit_code = ExitCode::kInfeasible;  // kScenario as soon as one fault is no mere lack of room
+  ExitCode exit_code =
+      ExitCode::kInfeasible;  // kScenario as soon as one fault is no mere lack of room
   const auto attempt = [&](const std::string& pointer, const std::function<void()>& body) {
     try {
       body();
@@ -115,7 +131,8 @@ void check_design(const LoadedScenario& loaded) {
     }
   };
   std::unique_ptr<Topology> topology;
-  attempt("/cluster/network", [&] { topology = s.cluster.network->build(s.cluster.server, s.cluster.servers); });
+  attempt("/cluster/network",
+          [&] { topology = s.cluster.network->build(s.cluster.server, s.cluster.servers); });
   if (topology && topology->ranks() > 1 && s.cluster.servers > 1) {
     attempt("/cluster", [&] {
       const auto next = static_cast<std::size_t>(s.cluster.server.gpus);
@@ -126,7 +143,8 @@ void check_design(const LoadedScenario& loaded) {
     const Job& job = s.jobs[i];
     const int servers = job.servers > 0 ? job.servers : s.cluster.servers - job.first_server;
     attempt(fmt::format("/jobs/{}/workload", i), [&] {
-      job.workload->check(s.cluster, static_cast<std::size_t>(servers) * static_cast<std::size_t>(s.cluster.server.gpus));
+      job.workload->check(s.cluster, static_cast<std::size_t>(servers) *
+                                         static_cast<std::size_t>(s.cluster.server.gpus));
     });
   }
   if (!faults.empty()) throw ScenarioError(std::move(faults), exit_code);

@@ -14,8 +14,9 @@
 namespace trainyard {
 
 struct EngineSettings {
-  std::string executor = "flow";   ///< flow | stock
-  std::string fidelity = "flow";   ///< steps | flow | analytic: every collective but tensor-parallel ones
+  std::string executor = "flow";  ///< flow | stock
+  std::string fidelity =
+      "flow";  ///< steps | flow | analytic: every collective but tensor-parallel ones
   std::string tensor_fidelity = "analytic";  ///< the same for tensor-parallel collectives
   std::int64_t seed = 1;
   void fields(Archive& ar);
@@ -35,8 +36,8 @@ struct Job {
 struct Probe {
   std::string operation = "all_reduce";
   Bytes bytes;
-  int ranks = 0;          ///< 0: all
-  std::string fidelity;   ///< empty: the engine's
+  int ranks = 0;         ///< 0: all
+  std::string fidelity;  ///< empty: the engine's
   void fields(Archive& ar);
 };
 
@@ -68,7 +69,8 @@ struct LoadedScenario {
 /// Throws ScenarioError with every fault, UsageError for a --set that is none.
 LoadedScenario load_scenario(const std::string& path, const LoadOptions& options);
 /// The same for text that stands in no file; `file` is only a name for messages.
-LoadedScenario load_scenario_text(const std::string& text, const std::string& file, const LoadOptions& options);
+LoadedScenario load_scenario_text(const std::string& text, const std::string& file,
+                                  const LoadOptions& options);
 /// Faults that only building shows (too few ports, layouts that do not divide), as ScenarioError.
 void check_design(const LoadedScenario& loaded);
 

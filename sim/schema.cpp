@@ -17,7 +17,8 @@ Json typed(std::string_view type) {
 
 Json numbers(std::string_view type, const Limits& limits) {
   Json schema = typed(type);
-  if (std::isfinite(limits.min)) schema[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = Json(limits.min);
+  if (std::isfinite(limits.min))
+    schema[limits.min_excluded ? "exclusiveMinimum" : "minimum"] = Json(limits.min);
   if (std::isfinite(limits.max)) schema["maximum"] = Json(limits.max);
   return schema;
 }
@@ -77,8 +78,12 @@ void SchemaArchive::add_leaf(const Slot& slot, Json schema) {
 }
 
 void SchemaArchive::leaf(const Slot& slot, bool&) { add_leaf(slot, typed("boolean")); }
-void SchemaArchive::leaf(const Slot& slot, std::int64_t&) { add_leaf(slot, numbers("integer", slot.limits)); }
-void SchemaArchive::leaf(const Slot& slot, double&) { add_leaf(slot, numbers("number", slot.limits)); }
+void SchemaArchive::leaf(const Slot& slot, std::int64_t&) {
+  add_leaf(slot, numbers("integer", slot.limits));
+}
+void SchemaArchive::leaf(const Slot& slot, double&) {
+  add_leaf(slot, numbers("number", slot.limits));
+}
 void SchemaArchive::leaf(const Slot& slot, std::string&) { add_leaf(slot, typed("string")); }
 
 void SchemaArchive::quantity(const Slot& slot, double& /*si*/, Dimension dimension) {
@@ -88,7 +93,8 @@ void SchemaArchive::quantity(const Slot& slot, double& /*si*/, Dimension dimensi
   add_leaf(slot, std::move(schema));
 }
 
-void SchemaArchive::choose(const Slot& slot, std::string& /*v*/, std::span<const std::string_view> names) {
+void SchemaArchive::choose(const Slot& slot, std::string& /*v*/,
+                           std::span<const std::string_view> names) {
   Json schema = typed("string");
   Json all = Json::array();
   for (const std::string_view name : names) all.push_back(Json(name));
@@ -124,7 +130,8 @@ Json SchemaArchive::name_or(std::string_view catalog, Json object) const {
   return any_of(std::move(name), std::move(object));
 }
 
-void SchemaArchive::object(const Slot& slot, std::string_view catalog, const std::function<void()>& body) {
+void SchemaArchive::object(const Slot& slot, std::string_view catalog,
+                           const std::function<void()>& body) {
   Json schema = nested(body);
   add(slot, catalog.empty() ? std::move(schema) : name_or(catalog, std::move(schema)));
 }
@@ -169,7 +176,8 @@ Json scenario_schema(const Catalog& catalog) {
   Json schema = SchemaArchive::of(scenario, catalog);
   Json& properties = schema["properties"];
   properties["extends"] = typed("string");
-  properties["extends"]["description"] = Json("a scenario file that this one changes, relative to it");
+  properties["extends"]["description"] =
+      Json("a scenario file that this one changes, relative to it");
   properties["features"] = typed("object");
   properties["features"]["description"] = Json("named patches, switched on by \"enable\"");
   properties["enable"] = list_of_strings();

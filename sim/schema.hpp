@@ -11,7 +11,9 @@ namespace trainyard {
 /// plug-ins are told apart by "kind". For editors, and for the test that schema and reader agree.
 class SchemaArchive : public Archive {
  public:
-  explicit SchemaArchive(const Catalog& catalog) : catalog_(catalog) { stack_.push_back(empty_object()); }
+  explicit SchemaArchive(const Catalog& catalog) : catalog_(catalog) {
+    stack_.push_back(empty_object());
+  }
   template <class T>
   static Json of(T& value, const Catalog& catalog) {
     SchemaArchive archive(catalog);

@@ -59,7 +59,7 @@ class StockExecutor final : public Executor, private SimgridEvents {
     if (seconds <= 0) return end(op);
     // An invented rank: hosts never share, but the solver looks at all work of a host at once.
     sg::Host* host = platform_.host(op.index() % platform_.hosts());
-sg::ExecPtr exec = sg::Exec::init();  // Host::exec_init() forgets the host
+    sg::ExecPtr exec = sg::Exec::init();  // Host::exec_init() forgets the host
     exec->set_flops_amount(seconds * host->get_speed());
     exec->set_host(host);
     launch(exec, {.op = op});

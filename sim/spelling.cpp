@@ -49,7 +49,8 @@ std::string suggest(std::string_view word, std::span<const std::string_view> can
   if (candidates.empty()) return "there are none";
   constexpr std::size_t kShown = 12;
   const auto shown = candidates.first(std::min(candidates.size(), kShown));
-  return fmt::format("one of: {}{}", fmt::join(shown, ", "), candidates.size() > kShown ? ", …" : "");
+  return fmt::format("one of: {}{}", fmt::join(shown, ", "),
+                     candidates.size() > kShown ? ", …" : "");
 }
 
 }  // namespace trainyard

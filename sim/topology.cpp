@@ -43,9 +43,11 @@ void Topology::add_servers() {
     const NodeId hub = add_node({NodeKind::kNvSwitch, 0, at});
     std::vector<NodeId> gpus;
     for (int g = 0; g < server_.gpus; ++g) {
-      const NodeId gpu = add_node({NodeKind::kGpu, 0, static_cast<std::uint32_t>(nvlink_out_.size())});
+      const NodeId gpu =
+          add_node({NodeKind::kGpu, 0, static_cast<std::uint32_t>(nvlink_out_.size())});
       gpus.push_back(gpu);
-      nvlink_out_.push_back(add_edge(ResourceKind::kNvLink, gpu, hub, nvlink, server_.nvlink.latency));
+      nvlink_out_.push_back(
+          add_edge(ResourceKind::kNvLink, gpu, hub, nvlink, server_.nvlink.latency));
       nvlink_in_.push_back(add_edge(ResourceKind::kNvLink, hub, gpu, nvlink, Seconds()));
     }
     for (int n = 0; n < server_.nics; ++n) {
@@ -56,13 +58,16 @@ void Topology::add_servers() {
       pcie_tx_.push_back(add_edge(ResourceKind::kPcie, gpu, nic, pcie, Seconds()));
       pcie_rx_.push_back(add_edge(ResourceKind::kPcie, nic, gpu, pcie, Seconds()));
     }
-    host_memory_.push_back(add_server_resource(ResourceKind::kHostMemory, server, server_.host.memory_bandwidth.si()));
-    network_cores_.push_back(add_server_resource(ResourceKind::kNetworkCores, server, server_.host.cores_for_network()));
+    host_memory_.push_back(
+        add_server_resource(ResourceKind::kHostMemory, server, server_.host.memory_bandwidth.si()));
+    network_cores_.push_back(
+        add_server_resource(ResourceKind::kNetworkCores, server, server_.host.cores_for_network()));
     if (server_.dpu && server_.dpus > 0) {
-      dpu_cores_.push_back(add_server_resource(ResourceKind::kDpuCores, server,
-                                               server_.dpu->cores * server_.dpus * server_.dpu->core_speed));
-      dpu_memory_.push_back(add_server_resource(ResourceKind::kDpuMemory, server,
-                                                (server_.dpu->memory_bandwidth * server_.dpus).si()));
+      dpu_cores_.push_back(
+          add_server_resource(ResourceKind::kDpuCores, server,
+                              server_.dpu->cores * server_.dpus * server_.dpu->core_speed));
+      dpu_memory_.push_back(add_server_resource(
+          ResourceKind::kDpuMemory, server, (server_.dpu->memory_bandwidth * server_.dpus).si()));
     }
   }
 }
@@ -72,10 +77,14 @@ std::string Topology::node_name(NodeId id) const {
   const auto per_gpu = static_cast<std::uint32_t>(server_.gpus);
   const auto per_nic = static_cast<std::uint32_t>(server_.nics);
   switch (n.kind) {
-    case NodeKind::kGpu: return fmt::format("server{}/gpu{}", n.index / per_gpu, n.index % per_gpu);
-    case NodeKind::kNvSwitch: return fmt::format("server{}/nvswitch", n.index);
-    case NodeKind::kNic: return fmt::format("server{}/nic{}", n.index / per_nic, n.index % per_nic);
-    case NodeKind::kSwitch: return fmt::format("switch{}.{}", n.tier, n.index);
+    case NodeKind::kGpu:
+      return fmt::format("server{}/gpu{}", n.index / per_gpu, n.index % per_gpu);
+    case NodeKind::kNvSwitch:
+      return fmt::format("server{}/nvswitch", n.index);
+    case NodeKind::kNic:
+      return fmt::format("server{}/nic{}", n.index / per_nic, n.index % per_nic);
+    case NodeKind::kSwitch:
+      return fmt::format("switch{}.{}", n.tier, n.index);
   }
   return {};
 }
@@ -84,11 +93,16 @@ std::string Topology::resource_name(ResourceId id) const {
   const Resource& r = resource(id);
   if (r.from.valid()) return fmt::format("{} -> {}", node_name(r.from), node_name(r.to));
   switch (r.kind) {
-    case ResourceKind::kHostMemory: return fmt::format("server{} host memory", r.server.index());
-    case ResourceKind::kNetworkCores: return fmt::format("server{} network cores", r.server.index());
-    case ResourceKind::kDpuCores: return fmt::format("server{} DPU cores", r.server.index());
-    case ResourceKind::kDpuMemory: return fmt::format("server{} DPU memory", r.server.index());
-    default: return fmt::format("resource {}", id.index());
+    case ResourceKind::kHostMemory:
+      return fmt::format("server{} host memory", r.server.index());
+    case ResourceKind::kNetworkCores:
+      return fmt::format("server{} network cores", r.server.index());
+    case ResourceKind::kDpuCores:
+      return fmt::format("server{} DPU cores", r.server.index());
+    case ResourceKind::kDpuMemory:
+      return fmt::format("server{} DPU memory", r.server.index());
+    default:
+      return fmt::format("resource {}", id.index());
   }
 }
 

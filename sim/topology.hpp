@@ -33,16 +33,16 @@ enum class ResourceKind : std::uint8_t {
 
 struct TopologyNode {
   NodeKind kind = NodeKind::kGpu;
-  std::uint8_t tier = 0;      ///< switches: 1 = leaf
-  std::uint32_t index = 0;    ///< among its kind (and tier)
+  std::uint8_t tier = 0;    ///< switches: 1 = leaf
+  std::uint32_t index = 0;  ///< among its kind (and tier)
 };
 
 struct Resource {
   ResourceKind kind = ResourceKind::kLink;
-  NodeId from, to;       ///< the edge; only valid for edges
-  ServerId server;       ///< owner; only valid for server resources
-  double capacity = 0;   ///< in SI units of its kind, per second
-  Seconds latency;       ///< of one traversal
+  NodeId from, to;      ///< the edge; only valid for edges
+  ServerId server;      ///< owner; only valid for server resources
+  double capacity = 0;  ///< in SI units of its kind, per second
+  Seconds latency;      ///< of one traversal
 };
 
 /// One link pair of a reduction tree.
@@ -82,9 +82,15 @@ class Topology {
   int servers() const { return servers_; }
   int gpus_per_server() const { return server_.gpus; }
   int nics_per_server() const { return server_.nics; }
-  std::size_t ranks() const { return static_cast<std::size_t>(servers_) * static_cast<std::size_t>(server_.gpus); }
-  ServerId server_of(Rank r) const { return ServerId(r.index() / static_cast<std::size_t>(server_.gpus)); }
-  int local_of(Rank r) const { return static_cast<int>(r.index() % static_cast<std::size_t>(server_.gpus)); }
+  std::size_t ranks() const {
+    return static_cast<std::size_t>(servers_) * static_cast<std::size_t>(server_.gpus);
+  }
+  ServerId server_of(Rank r) const {
+    return ServerId(r.index() / static_cast<std::size_t>(server_.gpus));
+  }
+  int local_of(Rank r) const {
+    return static_cast<int>(r.index() % static_cast<std::size_t>(server_.gpus));
+  }
 
   ResourceId nvlink_out(Rank r) const { return nvlink_out_[r.index()]; }
   ResourceId nvlink_in(Rank r) const { return nvlink_in_[r.index()]; }
@@ -93,8 +99,12 @@ class Topology {
   ResourceId host_memory(ServerId s) const { return host_memory_[s.index()]; }
   ResourceId network_cores(ServerId s) const { return network_cores_[s.index()]; }
   /// Invalid ids when the server has no DPU.
-  ResourceId dpu_cores(ServerId s) const { return dpu_cores_.empty() ? ResourceId() : dpu_cores_[s.index()]; }
-  ResourceId dpu_memory(ServerId s) const { return dpu_memory_.empty() ? ResourceId() : dpu_memory_[s.index()]; }
+  ResourceId dpu_cores(ServerId s) const {
+    return dpu_cores_.empty() ? ResourceId() : dpu_cores_[s.index()];
+  }
+  ResourceId dpu_memory(ServerId s) const {
+    return dpu_memory_.empty() ? ResourceId() : dpu_memory_[s.index()];
+  }
   NodeId nic_node(ServerId s, int nic) const { return nics_[nic_index(s, nic)]; }
 
   /// The fabric links from one NIC's port to another's, in order. The two differ. Appends to `out`.
@@ -102,7 +112,8 @@ class Topology {
   /// The switch device at a node. Only for nodes of kind kSwitch.
   virtual const Switch& switch_at(NodeId node) const = 0;
   /// A reduction tree over these NICs (distinct, at least one), spread over roots by `spread`.
-  virtual AggregationTree aggregation_tree(std::span<const NodeId> nics, std::size_t spread) const = 0;
+  virtual AggregationTree aggregation_tree(std::span<const NodeId> nics,
+                                           std::size_t spread) const = 0;
 
   /// Counts for reports: switches and fabric link pairs.
   std::size_t switches() const { return switches_; }

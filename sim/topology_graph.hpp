@@ -8,6 +8,7 @@
 namespace trainyard {
 
 /// Vertex v is NodeId(v); an edge holds the resource that it is.
-struct TopologyGraph : boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, NodeId, ResourceId> {};
+struct TopologyGraph
+    : boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, NodeId, ResourceId> {};
 
 }  // namespace trainyard

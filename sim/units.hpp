@@ -1,7 +1,8 @@
 // Physical quantities with compile-time dimensions, in SI base units.
 //
-// A Quantity is one double. Its dimension is the exponent of four bases: bytes, seconds, floating-point
-// operations and joules. Mixing dimensions does not compile; reading the number out takes `.si()`.
+// A Quantity is one double. Its dimension is the exponent of four bases: bytes, seconds,
+// floating-point operations and joules. Mixing dimensions does not compile; reading the number out
+// takes `.si()`.
 #pragma once
 
 #include <compare>
@@ -69,7 +70,8 @@ using BytesPerSecond = Quantity<1, -1, 0, 0>;
 using FlopsPerSecond = Quantity<0, -1, 1, 0>;
 using Watts = Quantity<0, -1, 0, 1>;
 
-/// The exponents of a dimension, for code that handles quantities by value (parser, schema, reports).
+/// The exponents of a dimension, for code that handles quantities by value (parser, schema,
+/// reports).
 struct Dimension {
   int bytes = 0, seconds = 0, flops = 0, joules = 0;
   friend constexpr bool operator==(const Dimension&, const Dimension&) = default;
@@ -79,19 +81,23 @@ constexpr Dimension dimension_of(Quantity<B, S, F, J>) {
   return {B, S, F, J};
 }
 
-/// What `parse_quantity` found: the value in SI base units, or a one-line reason (empty when it parsed).
+/// What `parse_quantity` found: the value in SI base units, or a one-line reason (empty when it
+/// parsed).
 struct ParsedQuantity {
   double si = 0;
   std::string error;
 };
 
-/// Reads "400 Gb/s", "24 GiB", "1.5 us", "312 TFLOPS", "6.5 kW": a decimal number, optional spaces, a unit.
+/// Reads "400 Gb/s", "24 GiB", "1.5 us", "312 TFLOPS", "6.5 kW": a decimal number, optional spaces,
+/// a unit.
 /// - SI prefixes k M G T P E and IEC Ki Mi Gi Ti Pi Ei; m u n p for seconds, joules and watts.
-/// - b is a bit and B a byte; "b/s" = "bps", "B/s" = "Bps"; FLOP is a count, FLOPS = "FLOP/s" a rate.
-/// - seconds also as "min", "h", "d" (86,400 s), without large prefixes; joules also as "Wh" (3,600 J).
+/// - b is a bit and B a byte; "b/s" = "bps", "B/s" = "Bps"; FLOP is a count, FLOPS = "FLOP/s" a
+/// rate.
+/// - seconds also as "min", "h", "d" (86,400 s), without large prefixes; joules also as "Wh" (3,600
+/// J).
 /// - composites: "ns/B", "J/B", "FLOP/B"; rates of events "1/s", "/s", "Hz", "1/d", "per day".
-/// A bare number, an unknown unit, another dimension, nan, inf, overflow and underflow are errors that
-/// say what would do.
+/// A bare number, an unknown unit, another dimension, nan, inf, overflow and underflow are errors
+/// that say what would do.
 ParsedQuantity parse_quantity(std::string_view text, Dimension wanted);
 
 /// One unit of the dimension as an example for messages and schema: "400 Gb/s", "24 GiB", "1.5 us".
@@ -100,8 +106,8 @@ std::string_view quantity_example(Dimension dimension);
 /// The dimension in words: "bytes", "bytes per second", "seconds", …
 std::string_view quantity_name(Dimension dimension);
 
-/// Writes a finite quantity so that `parse_quantity` gives back exactly the same double, in the plainest
-/// unit: "50 GB/s", "2 us", "1 GiB" (an IEC prefix only where it is exact and shorter).
+/// Writes a finite quantity so that `parse_quantity` gives back exactly the same double, in the
+/// plainest unit: "50 GB/s", "2 us", "1 GiB" (an IEC prefix only where it is exact and shorter).
 std::string write_quantity(double si, Dimension dimension);
 
 /// Writes a quantity for people: four significant digits and a prefix, "34.53 GB/s", "18.42 ms".

@@ -14,7 +14,8 @@ class Workload : public Plugin {
  public:
   static constexpr std::string_view kInterface = "workload";
   /// Faults of the workload on `gpus` GPUs of this cluster: thrown as DesignError (pointer relative
-  /// to the workload) before anything is built. Layouts that do not divide, memory that does not fit …
+  /// to the workload) before anything is built. Layouts that do not divide, memory that does not
+  /// fit …
   virtual void check(const Cluster& cluster, std::size_t gpus) const = 0;
   /// Adds the operations of one step. ranks[i] is where the job's i-th GPU stands.
   virtual void lower(Lowering& lowering, std::span<const Rank> ranks) = 0;

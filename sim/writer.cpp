@@ -19,7 +19,8 @@ void Writer::nested(const Slot& slot, Json empty, const std::function<void()>& b
   put(slot, std::move(made));
 }
 
-void Writer::object(const Slot& slot, std::string_view /*catalog*/, const std::function<void()>& body) {
+void Writer::object(const Slot& slot, std::string_view /*catalog*/,
+                    const std::function<void()>& body) {
   nested(slot, Json::object(), body);
 }
 
@@ -31,7 +32,8 @@ void Writer::list(const Slot& slot, const ListAccess& access) {
 
 void Writer::map(const Slot& slot, const MapAccess& access) {
   nested(slot, Json::object(), [&] {
-    for (const std::string& key : access.keys) access.element(key, Slot{key, slot.doc, true, slot.limits});
+    for (const std::string& key : access.keys)
+      access.element(key, Slot{key, slot.doc, true, slot.limits});
   });
 }
 

@@ -27,8 +27,12 @@ class Writer : public Archive {
   void leaf(const Slot& s, std::int64_t& v) override { put(s, Json(v)); }
   void leaf(const Slot& s, double& v) override { put(s, Json(v)); }
   void leaf(const Slot& s, std::string& v) override { put(s, Json(v)); }
-  void quantity(const Slot& s, double& si, Dimension d) override { put(s, Json(write_quantity(si, d))); }
-  void choose(const Slot& s, std::string& v, std::span<const std::string_view>) override { put(s, Json(v)); }
+  void quantity(const Slot& s, double& si, Dimension d) override {
+    put(s, Json(write_quantity(si, d)));
+  }
+  void choose(const Slot& s, std::string& v, std::span<const std::string_view>) override {
+    put(s, Json(v));
+  }
   void object(const Slot&, std::string_view catalog, const std::function<void()>& body) override;
   void list(const Slot&, const ListAccess&) override;
   void map(const Slot&, const MapAccess&) override;

@@ -8,8 +8,8 @@
 
 namespace trainyard::testing {
 
-/// Resources of given capacities in the order of add(), which no edge connects, and `ranks` ranks on
-/// one server. It has no routes.
+/// Resources of given capacities in the order of add(), which no edge connects, and `ranks` ranks
+/// on one server. It has no routes.
 class FakeTopology : public Topology {
  public:
   explicit FakeTopology(const std::vector<double>& capacities = {}, int ranks = 1)

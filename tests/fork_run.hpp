@@ -17,7 +17,7 @@ namespace trainyard::testing {
 /// What the child came to.
 struct ForkResult {
   std::vector<double> values;  ///< what the function returned, bit for bit
-  std::string error;           ///< what() of what it threw, or how the child died; empty when it did not
+  std::string error;  ///< what() of what it threw, or how the child died; empty when it did not
 };
 
 namespace detail {

@@ -12,20 +12,27 @@ std::string describe(const LoadedScenario& loaded) {
   const Scenario& s = loaded.scenario;
   const auto topology = s.cluster.network->build(s.cluster.server, s.cluster.servers);
   std::string text = fmt::format("{}: ok\n", loaded.file);
-  text += fmt::format("  {} servers × {} GPUs = {} GPUs; network {}: {} switches, {} fabric links; transport {}\n", s.cluster.servers,
-                      s.cluster.server.gpus, s.cluster.gpus(), s.cluster.network->kind(), topology->switches(),
-                      topology->fabric_links(), s.cluster.transport->kind());
-  for (const std::string& reason : Routes(s.cluster, *topology).inactive()) text += fmt::format("  inactive: {}\n", reason);
-  for (const Job& job : s.jobs) text += fmt::format("  job \"{}\": {}\n", job.name, job.workload->kind());
+  text += fmt::format(
+      "  {} servers × {} GPUs = {} GPUs; network {}: {} switches, {} fabric links; transport {}\n",
+      s.cluster.servers, s.cluster.server.gpus, s.cluster.gpus(), s.cluster.network->kind(),
+      topology->switches(), topology->fabric_links(), s.cluster.transport->kind());
+  for (const std::string& reason : Routes(s.cluster, *topology).inactive())
+    text += fmt::format("  inactive: {}\n", reason);
+  for (const Job& job : s.jobs)
+    text += fmt::format("  job \"{}\": {}\n", job.name, job.workload->kind());
   for (const auto& [name, probe] : s.probes) {
-    text += fmt::format("  probe \"{}\": {} of {} on {} ranks\n", name, probe.operation, show(probe.bytes), probe.ranks > 0 ? probe.ranks : s.cluster.gpus());
+    text += fmt::format("  probe \"{}\": {} of {} on {} ranks\n", name, probe.operation,
+                        show(probe.bytes), probe.ranks > 0 ? probe.ranks : s.cluster.gpus());
   }
   std::size_t assumed = 0, outside = 0;
   for (const Parameter& p : loaded.parameters) {
     assumed += p.kind == "assumed" ? 1 : 0;
     outside += p.outside() ? 1 : 0;
   }
-  return text + fmt::format("  {} parameters with a source tag, {} of them assumed, {} outside their range\n", loaded.parameters.size(), assumed, outside);
+  return text +
+         fmt::format(
+             "  {} parameters with a source tag, {} of them assumed, {} outside their range\n",
+             loaded.parameters.size(), assumed, outside);
 }
 
 }  // namespace

@@ -17,14 +17,20 @@ double size_of(const std::string& text) {
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string suffix(end, text.data() + text.size());
-  const double unit = suffix.empty() ? 1 : suffix == "K" ? 0x1p10 : suffix == "M" ? 0x1p20 : suffix == "G" ? 0x1p30 : 0;
+  const double unit = suffix.empty()  ? 1
+                      : suffix == "K" ? 0x1p10
+                      : suffix == "M" ? 0x1p20
+                      : suffix == "G" ? 0x1p30
+                                      : 0;
   if (code == std::errc() && unit > 0) number *= unit;
   if (code != std::errc() || unit == 0) {
     const ParsedQuantity parsed = parse_quantity(text, dimension_of(Bytes()));
-    if (!parsed.error.empty()) throw UsageError(fmt::format("--sizes: {} (or 8, 64K, 1M, 16G)", parsed.error));
+    if (!parsed.error.empty())
+      throw UsageError(fmt::format("--sizes: {} (or 8, 64K, 1M, 16G)", parsed.error));
     number = parsed.si;
   }
-  if (!(number > 0) || !std::isfinite(number)) throw UsageError(fmt::format("--sizes: \"{}\" is not a positive size", text));
+  if (!(number > 0) || !std::isfinite(number))
+    throw UsageError(fmt::format("--sizes: \"{}\" is not a positive size", text));
   return number;
 }
 
@@ -42,29 +48,35 @@ std::vector<std::string> split(const std::string& text, char separator) {
 // "from:to:factor x" or a comma-separated list.
 Json sizes_json(const std::string& text) {
   Json sizes = Json::array();
-  const auto add = [&](double bytes) { sizes.push_back(Json(write_quantity(bytes, dimension_of(Bytes())))); };
+  const auto add = [&](double bytes) {
+    sizes.push_back(Json(write_quantity(bytes, dimension_of(Bytes()))));
+  };
   const std::vector<std::string> range = split(text, ':');
   if (range.size() == 1) {
     for (const std::string& one : split(text, ',')) add(size_of(one));
     return sizes;
   }
   std::string factor_text = range.size() == 3 ? range[2] : "2x";
-  if (!factor_text.empty() && (factor_text.back() == 'x' || factor_text.back() == 'X')) factor_text.pop_back();
+  if (!factor_text.empty() && (factor_text.back() == 'x' || factor_text.back() == 'X'))
+    factor_text.pop_back();
   double factor = 0;
   std::from_chars(factor_text.data(), factor_text.data() + factor_text.size(), factor);
   constexpr double kLeastFactor = 1.01;
   if (range.size() > 3 || !(factor >= kLeastFactor) || !std::isfinite(factor)) {
-    throw UsageError(fmt::format("--sizes: \"{}\" is not from:to:factor (write 8:16G:2x, or a list 1M,1G)", text));
+    throw UsageError(fmt::format(
+        "--sizes: \"{}\" is not from:to:factor (write 8:16G:2x, or a list 1M,1G)", text));
   }
   const double to = size_of(range[1]);
-  if (size_of(range[0]) > to) throw UsageError(fmt::format("--sizes: \"{}\" begins above its end", text));
+  if (size_of(range[0]) > to)
+    throw UsageError(fmt::format("--sizes: \"{}\" begins above its end", text));
   for (double bytes = size_of(range[0]); bytes <= to * (1 + 1e-12); bytes *= factor) add(bytes);
   return sizes;
 }
 
 }  // namespace
 
-ExitCode collective_command(const std::string& scenario, const CollectiveOptions& what, const CommonOptions& options) {
+ExitCode collective_command(const std::string& scenario, const CollectiveOptions& what,
+                            const CommonOptions& options) {
   LoadOptions load = options.load;
   Json workload = Json::object();
   workload["kind"] = Json("collective");
@@ -76,7 +88,8 @@ ExitCode collective_command(const std::string& scenario, const CollectiveOptions
   job["workload"] = std::move(workload);
   load.sets.push_back("jobs=" + dump_json(Json(Json::Array{std::move(job)}), -1));
   load.sets.emplace_back("probes={}");
-  if (!what.algorithm.empty()) load.sets.push_back("cluster.collectives.algorithm=" + what.algorithm);
+  if (!what.algorithm.empty())
+    load.sets.push_back("cluster.collectives.algorithm=" + what.algorithm);
   if (!what.protocol.empty()) load.sets.push_back("cluster.collectives.protocol=" + what.protocol);
   if (!what.fidelity.empty()) load.sets.push_back("engine.fidelity=" + what.fidelity);
   LoadedScenario loaded = load_scenario(scenario, load);
@@ -84,9 +97,15 @@ ExitCode collective_command(const std::string& scenario, const CollectiveOptions
   if (!options.out.empty()) write_folder(options.out, result);
   const Json& measured = result.at("jobs").items().front().at("metrics");
   switch (options.format) {
-    case Format::kText: print(collective_text(measured)); break;
-    case Format::kJson: print(dump_json(collective_rows(measured))); break;
-    case Format::kCsv: print(collective_csv(measured)); break;
+    case Format::kText:
+      print(collective_text(measured));
+      break;
+    case Format::kJson:
+      print(dump_json(collective_rows(measured)));
+      break;
+    case Format::kCsv:
+      print(collective_csv(measured));
+      break;
   }
   return ExitCode::kOk;
 }

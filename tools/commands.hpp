@@ -28,7 +28,8 @@ struct CollectiveOptions {
   int ranks = 0;
   std::string algorithm, protocol, fidelity;
 };
-ExitCode collective_command(const std::string& scenario, const CollectiveOptions& what, const CommonOptions& options);
+ExitCode collective_command(const std::string& scenario, const CollectiveOptions& what,
+                            const CommonOptions& options);
 
 ExitCode check_command(const std::vector<std::string>& scenarios, const CommonOptions& options);
 ExitCode schema_command();

@@ -28,14 +28,17 @@ ExitCode check_asserts(const std::vector<std::string>& asserts, const Json& resu
     const char* begin = text.data() + std::min(text.size(), at + (or_equal ? 2 : 1));
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), limit);
     if (at == std::string::npos || error != std::errc() || end != text.data() + text.size()) {
-      throw UsageError(fmt::format("--assert \"{}\" is not metric<number (write --assert 'step_time_s<10'; also <=, >, >=)", text));
+      throw UsageError(fmt::format(
+          "--assert \"{}\" is not metric<number (write --assert 'step_time_s<10'; also <=, >, >=)",
+          text));
     }
     const std::string key = text.substr(0, at);
     const auto value = metric_value(result.at("metrics"), key);
     if (!value) {
       std::vector<std::string_view> names;
       for (const Metric& m : metrics()) names.push_back(m.key);
-      throw UsageError(fmt::format("--assert: this result has no metric \"{}\" ({})", key, suggest(key, names)));
+      throw UsageError(
+          fmt::format("--assert: this result has no metric \"{}\" ({})", key, suggest(key, names)));
     }
     const bool less = text[at] == '<';
     const bool holds = (less ? *value < limit : *value > limit) || (or_equal && *value == limit);
@@ -53,7 +56,8 @@ ExitCode report_command(const std::string& directory) {
 }
 
 ExitCode docs_command(const std::string& page) {
-  if (page != "metrics") throw UsageError(fmt::format("docs: there is no page \"{}\" (metrics)", page));
+  if (page != "metrics")
+    throw UsageError(fmt::format("docs: there is no page \"{}\" (metrics)", page));
   print(metrics_markdown());
   return ExitCode::kOk;
 }

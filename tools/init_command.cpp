@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -70,11 +70,14 @@ ExitCode init_command(const std::string& file, const std::string& preset) {
   if (it == presets().end()) {
     std::vector<std::string_view> names;
     for (const auto& [name, unused] : presets()) names.push_back(name);
-    throw UsageError(fmt::format("init: there is no preset \"{}\" ({})", preset, suggest(preset, names)));
+    throw UsageError(
+        fmt::format("init: there is no preset \"{}\" ({})", preset, suggest(preset, names)));
   }
   const Preset& p = it->second;
-  const std::string text = fmt::format(kTemplate, fmt::arg("servers", p.servers), fmt::arg("server", p.server), fmt::arg("device", p.device),
-                                       fmt::arg("tiers", p.tiers), fmt::arg("model", p.model), fmt::arg("pipeline", p.pipeline), fmt::arg("batch", p.batch));
+  const std::string text = fmt::format(
+      kTemplate, fmt::arg("servers", p.servers), fmt::arg("server", p.server),
+      fmt::arg("device", p.device), fmt::arg("tiers", p.tiers), fmt::arg("model", p.model),
+      fmt::arg("pipeline", p.pipeline), fmt::arg("batch", p.batch));
   if (file == "-") {
     print(text);
     return ExitCode::kOk;
@@ -82,11 +85,13 @@ ExitCode init_command(const std::string& file, const std::string& preset) {
   // O_EXCL: an existing scenario is never overwritten.
   const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) {
-    throw UsageError(errno == EEXIST ? fmt::format("init: {} exists already (name another file)", file)
-                                     : fmt::format("init: cannot write {}: {}", file, std::strerror(errno)));
+    throw UsageError(errno == EEXIST
+                         ? fmt::format("init: {} exists already (name another file)", file)
+                         : fmt::format("init: cannot write {}: {}", file, std::strerror(errno)));
   }
   const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (close(fd) != 0 || !whole) throw UsageError(fmt::format("init: cannot write {}: {}", file, std::strerror(errno)));
+  if (close(fd) != 0 || !whole)
+    throw UsageError(fmt::format("init: cannot write {}: {}", file, std::strerror(errno)));
   print(fmt::format("wrote {}; next: trainyard run {}\n", file, file));
   return ExitCode::kOk;
 }

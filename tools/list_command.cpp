@@ -17,7 +17,8 @@ struct Section {
 template <class P>
 Section plugins() {
   Section section{std::string(P::kInterface), {}};
-  for (const auto& [name, entry] : Registry<P>::of().entries()) section.rows.emplace_back(name, entry.description);
+  for (const auto& [name, entry] : Registry<P>::of().entries())
+    section.rows.emplace_back(name, entry.description);
   return section;
 }
 
@@ -27,12 +28,13 @@ std::string one_line(const Json& entry) {
 }
 
 std::vector<Section> sections(const Catalog& catalog) {
-  std::vector<Section> all{plugins<TopologyPlugin>(), plugins<Transport>(), plugins<Collective>(),
-                           plugins<Workload>(), plugins<KernelTime>(), plugins<Report>()};
+  std::vector<Section> all{plugins<TopologyPlugin>(), plugins<Transport>(),  plugins<Collective>(),
+                           plugins<Workload>(),       plugins<KernelTime>(), plugins<Report>()};
   for (Section& section : all) section.kind += " (plug-in)";
   for (const std::string_view kind : catalog.kinds()) {
     Section section{std::string(kind), {}};
-    for (const std::string_view name : catalog.names(kind)) section.rows.emplace_back(name, one_line(*catalog.find(kind, name)));
+    for (const std::string_view name : catalog.names(kind))
+      section.rows.emplace_back(name, one_line(*catalog.find(kind, name)));
     all.push_back(std::move(section));
   }
   return all;
@@ -54,7 +56,8 @@ Json json(const Section& section) {
 
 ExitCode list_command(const std::string& kind, const CommonOptions& options) {
   Catalog catalog = Catalog::embedded();
-  if (!options.load.catalog_directory.empty()) catalog.add_directory(options.load.catalog_directory);
+  if (!options.load.catalog_directory.empty())
+    catalog.add_directory(options.load.catalog_directory);
   const std::vector<Section> all = sections(catalog);
   std::vector<std::string_view> kinds;
   std::string printed;
@@ -66,7 +69,8 @@ ExitCode list_command(const std::string& kind, const CommonOptions& options) {
     printed += text(section);
     as_json[section.kind] = json(section);
   }
-  if (printed.empty()) throw UsageError(fmt::format("list: there is no kind \"{}\" ({})", kind, suggest(kind, kinds)));
+  if (printed.empty())
+    throw UsageError(fmt::format("list: there is no kind \"{}\" ({})", kind, suggest(kind, kinds)));
   print(options.format == Format::kJson ? dump_json(as_json) : printed);
   return ExitCode::kOk;
 }

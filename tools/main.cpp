@@ -18,70 +18,96 @@ namespace {
 struct CommandLine {
   CommonOptions common;
   CollectiveOptions collective;
-  std::string scenario, kind, file = "scenario.json", preset = "gpt3-175b@dgx-a100", directory, page;
+  std::string scenario, kind, file = "scenario.json", preset = "gpt3-175b@dgx-a100", directory,
+                              page;
   std::vector<std::string> scenarios;
   std::function<ExitCode()> action;
 };
 
 void add_scenario_options(CLI::App* command, CommandLine& line) {
-  command->add_option("--set", line.common.load.sets, "change a value: cluster.servers=64 or /cluster/servers=64; may be repeated")->type_name("PATH=VALUE");
-  command->add_option("--catalog", line.common.load.catalog_directory, "folder with more catalogue entries (JSON)")->type_name("DIR");
+  command
+      ->add_option("--set", line.common.load.sets,
+                   "change a value: cluster.servers=64 or /cluster/servers=64; may be repeated")
+      ->type_name("PATH=VALUE");
+  command
+      ->add_option("--catalog", line.common.load.catalog_directory,
+                   "folder with more catalogue entries (JSON)")
+      ->type_name("DIR");
 }
 
 void add_output_options(CLI::App* command, CommandLine& line) {
-  static const std::map<std::string, Format> kFormats{{"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
-  command->add_option("--format", line.common.format, "text, json or csv on standard output")->transform(CLI::CheckedTransformer(kFormats));
-  command->add_option("--out", line.common.out, "write results, CSV and report.html into this folder")->type_name("DIR");
+  static const std::map<std::string, Format> kFormats{
+      {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
+  command->add_option("--format", line.common.format, "text, json or csv on standard output")
+      ->transform(CLI::CheckedTransformer(kFormats));
+  command
+      ->add_option("--out", line.common.out, "write results, CSV and report.html into this folder")
+      ->type_name("DIR");
 }
 
 void add_run(CLI::App& app, CommandLine& line) {
   CLI::App* run = app.add_subcommand("run", "simulate a scenario");
   run->add_option("scenario", line.scenario, "scenario file")->required();
-  run->add_option("--assert", line.common.asserts, "fail (exit 5) unless it holds, like 'step_time_s<10'; may be repeated");
+  run->add_option("--assert", line.common.asserts,
+                  "fail (exit 5) unless it holds, like 'step_time_s<10'; may be repeated");
   add_scenario_options(run, line);
   add_output_options(run, line);
   run->callback([&] { line.action = [&] { return run_command(line.scenario, line.common); }; });
 
-  CLI::App* compare = app.add_subcommand("compare", "simulate several scenarios and set them side by side, against their claim");
+  CLI::App* compare = app.add_subcommand(
+      "compare", "simulate several scenarios and set them side by side, against their claim");
   compare->add_option("scenarios", line.scenarios, "scenario files")->required()->expected(2, 64);
   add_scenario_options(compare, line);
   add_output_options(compare, line);
-  compare->callback([&] { line.action = [&] { return compare_command(line.scenarios, line.common); }; });
+  compare->callback(
+      [&] { line.action = [&] { return compare_command(line.scenarios, line.common); }; });
 }
 
 void add_collective(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("collective", "time one collective over a list of sizes, as nccl-tests does");
-  command->add_option("scenario", line.scenario, "scenario file; only its cluster is used")->required();
+  CLI::App* command = app.add_subcommand(
+      "collective", "time one collective over a list of sizes, as nccl-tests does");
+  command->add_option("scenario", line.scenario, "scenario file; only its cluster is used")
+      ->required();
   command->add_option("--op", line.collective.operation, "all_reduce, all_gather or reduce_scatter")
       ->check(CLI::IsMember({"all_reduce", "all_gather", "reduce_scatter"}));
-  command->add_option("--sizes", line.collective.sizes, "from:to:factor (8:16G:2x) or a list (1M,1G)");
-  command->add_option("--ranks", line.collective.ranks, "GPUs that take part, from the first (0: all)")->check(CLI::NonNegativeNumber);
+  command->add_option("--sizes", line.collective.sizes,
+                      "from:to:factor (8:16G:2x) or a list (1M,1G)");
+  command
+      ->add_option("--ranks", line.collective.ranks, "GPUs that take part, from the first (0: all)")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--algorithm", line.collective.algorithm, "force one algorithm");
   command->add_option("--protocol", line.collective.protocol, "force one protocol");
   command->add_option("--fidelity", line.collective.fidelity, "steps, flow or analytic");
   add_scenario_options(command, line);
   add_output_options(command, line);
-  command->callback([&] { line.action = [&] { return collective_command(line.scenario, line.collective, line.common); }; });
+  command->callback([&] {
+    line.action = [&] { return collective_command(line.scenario, line.collective, line.common); };
+  });
 }
 
 void add_helpers(CLI::App& app, CommandLine& line) {
-  CLI::App* check = app.add_subcommand("check", "read scenarios, report every fault at once, explain what they hold");
+  CLI::App* check = app.add_subcommand(
+      "check", "read scenarios, report every fault at once, explain what they hold");
   check->add_option("scenarios", line.scenarios, "scenario files")->required();
   add_scenario_options(check, line);
-  check->callback([&] { line.action = [&] { return check_command(line.scenarios, line.common); }; });
+  check->callback(
+      [&] { line.action = [&] { return check_command(line.scenarios, line.common); }; });
 
   CLI::App* schema = app.add_subcommand("schema", "print the JSON Schema of scenarios");
   schema->callback([&] { line.action = [] { return schema_command(); }; });
 
   CLI::App* list = app.add_subcommand("list", "list plug-ins and catalogue entries");
   list->add_option("kind", line.kind, "only this kind: gpu, nic, switch, model, collective …");
-  list->add_option("--catalog", line.common.load.catalog_directory, "folder with more catalogue entries (JSON)")->type_name("DIR");
+  list->add_option("--catalog", line.common.load.catalog_directory,
+                   "folder with more catalogue entries (JSON)")
+      ->type_name("DIR");
   add_output_options(list, line);
   list->callback([&] { line.action = [&] { return list_command(line.kind, line.common); }; });
 
   CLI::App* init = app.add_subcommand("init", "write a scenario to start from");
-  init->add_option("file", line.file, "file to write, - for standard output", true);
-  init->add_option("--preset", line.preset, "model@server", true);
+  init->add_option("file", line.file, "file to write, - for standard output")
+      ->capture_default_str();
+  init->add_option("--preset", line.preset, "model@server")->capture_default_str();
   init->callback([&] { line.action = [&] { return init_command(line.file, line.preset); }; });
 
   CLI::App* report = app.add_subcommand("report", "write the reports of an --out folder again");
@@ -96,7 +122,8 @@ void add_helpers(CLI::App& app, CommandLine& line) {
 // CLI11 only says that some subcommand is missing; the likeliest one is worth a word.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   const std::vector<std::string_view> views(names.begin(), names.end());
   if (argc < 2 || argv[1][0] == '-') return {};
   const std::string_view word = argv[1];
@@ -115,7 +142,8 @@ int run(int argc, char** argv) {
   CommandLine line;
   CLI::App app{"trainyard simulates AI-training clusters: how long, how fast, and why"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", fmt::format("trainyard {} ({}), SimGrid {}", version_string(), git_id(), simgrid_version()));
+  app.set_version_flag("--version", fmt::format("trainyard {} ({}), SimGrid {}", version_string(),
+                                                git_id(), simgrid_version()));
   add_run(app, line);
   add_collective(app, line);
   add_helpers(app, line);
@@ -124,7 +152,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     const std::string unknown = unknown_command(app, argc, argv);
-    return fail(ExitCode::kUsage, unknown.empty() ? std::string(e.what()) + " (see trainyard --help)" : unknown);
+    return fail(ExitCode::kUsage,
+                unknown.empty() ? std::string(e.what()) + " (see trainyard --help)" : unknown);
   }
   return exit_with(line.action());
 }
@@ -136,15 +165,19 @@ int main_guarded(int argc, char** argv) {
     for (const Diagnostic& d : e.diagnostics()) fmt::print(stderr, "{}\n", to_string(d));
     return exit_with(e.exit_code());
   } catch (const DesignError& e) {
-    return fail(e.exit_code(), fmt::format("{}{}{} ({})", e.pointer(), e.pointer().empty() ? "" : ": ", e.what(), e.hint()));
+    return fail(e.exit_code(), fmt::format("{}{}{} ({})", e.pointer(),
+                                           e.pointer().empty() ? "" : ": ", e.what(), e.hint()));
   } catch (const StuckError& e) {
     return fail(ExitCode::kScenario, e.what());
   } catch (const UsageError& e) {
     return fail(ExitCode::kUsage, e.what());
   } catch (const std::bad_alloc&) {
-    return fail(ExitCode::kInfeasible, "out of memory: the scenario needs more than this machine has (try fidelity \"flow\" or \"analytic\")");
+    return fail(ExitCode::kInfeasible,
+                "out of memory: the scenario needs more than this machine has (try fidelity "
+                "\"flow\" or \"analytic\")");
   } catch (const std::exception& e) {
-    return fail(ExitCode::kInternal, fmt::format("internal error: {} (please report it with the scenario)", e.what()));
+    return fail(ExitCode::kInternal,
+                fmt::format("internal error: {} (please report it with the scenario)", e.what()));
   }
 }
 

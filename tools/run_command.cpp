@@ -14,9 +14,15 @@ ExitCode run_command(const std::string& scenario, const CommonOptions& options) 
   const Json result = run_scenario(loaded);
   if (!options.out.empty()) write_folder(options.out, result);
   switch (options.format) {
-    case Format::kText: print(run_text(result)); break;
-    case Format::kJson: print(dump_json(result)); break;
-    case Format::kCsv: print(metrics_csv(result)); break;
+    case Format::kText:
+      print(run_text(result));
+      break;
+    case Format::kJson:
+      print(dump_json(result));
+      break;
+    case Format::kCsv:
+      print(metrics_csv(result));
+      break;
   }
   return check_asserts(options.asserts, result);
 }
@@ -28,9 +34,15 @@ ExitCode compare_command(const std::vector<std::string>& scenarios, const Common
   const Json comparison = compare_results(run_scenarios(loaded), claim);
   if (!options.out.empty()) write_folder(options.out, comparison);
   switch (options.format) {
-    case Format::kText: print(compare_text(comparison)); break;
-    case Format::kJson: print(dump_json(comparison)); break;
-    case Format::kCsv: print(metrics_csv(comparison)); break;
+    case Format::kText:
+      print(compare_text(comparison));
+      break;
+    case Format::kJson:
+      print(dump_json(comparison));
+      break;
+    case Format::kCsv:
+      print(metrics_csv(comparison));
+      break;
   }
   return ExitCode::kOk;
 }

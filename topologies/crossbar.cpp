@@ -16,7 +16,8 @@ class Crossbar : public Topology {
     for (int s = 0; s < servers; ++s) {
       for (int n = 0; n < server.nics; ++n) {
         const NodeId nic = nic_node(ServerId(static_cast<std::size_t>(s)), n);
-        tx_.push_back(add_edge(ResourceKind::kLink, nic, hub_, rate, link_latency + device.latency));
+        tx_.push_back(
+            add_edge(ResourceKind::kLink, nic, hub_, rate, link_latency + device.latency));
         rx_.push_back(add_edge(ResourceKind::kLink, hub_, nic, rate, link_latency));
       }
     }
@@ -29,7 +30,8 @@ class Crossbar : public Topology {
 
   const Switch& switch_at(NodeId) const override { return device_; }
 
-  AggregationTree aggregation_tree(std::span<const NodeId> nics, std::size_t /*spread*/) const override {
+  AggregationTree aggregation_tree(std::span<const NodeId> nics,
+                                   std::size_t /*spread*/) const override {
     AggregationTree tree;
     for (const NodeId nic : nics) {
       const std::size_t i = node(nic).index;

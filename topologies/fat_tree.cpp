@@ -1,9 +1,9 @@
 // Fat tree of two or three tiers, of any radix and leaf oversubscription, with or without rails.
 //
-// Switches have `radix` ports. A leaf gives d ports to NICs and u upwards, d/u the oversubscription;
-// tiers above are non-blocking. With R rails, NIC n of every server hangs on a leaf of rail
-// n·R/nics, so one leaf serves one rail of d servers; without rails (R = 1) a leaf serves whole
-// servers. Counts (N = servers·nics ports; ceil = rounded up):
+// Switches have `radix` ports. A leaf gives d ports to NICs and u upwards, d/u the
+// oversubscription; tiers above are non-blocking. With R rails, NIC n of every server hangs on a
+// leaf of rail n·R/nics, so one leaf serves one rail of d servers; without rails (R = 1) a leaf
+// serves whole servers. Counts (N = servers·nics ports; ceil = rounded up):
 //   leaves   L = R · ceil(N/R / d)
 //   2 tiers  spines S = the least divisor of u with L·u/S ≤ radix
 //   3 tiers  pods of P leaves (P ≤ radix/2, whole groups of rails), u aggregation switches each;
@@ -21,11 +21,11 @@ namespace {
 
 struct Shape {
   int radix = 0, nics = 0, rails = 1, tiers = 2;
-  int down = 0, up = 0;           // leaf ports
-  int per_rail = 1;               // NICs of a server on one rail
+  int down = 0, up = 0;  // leaf ports
+  int per_rail = 1;      // NICs of a server on one rail
   int leaves = 0;
   int leaves_per_pod = 0, pods = 1;
-  int roots = 0;                  // spines, or cores per aggregation index
+  int roots = 0;  // spines, or cores per aggregation index
 };
 
 struct Settings {
@@ -79,7 +79,8 @@ class FatTree : public Topology {
 
   const Switch& switch_at(NodeId) const override { return settings_.device; }
 
-  AggregationTree aggregation_tree(std::span<const NodeId> nics, std::size_t spread) const override {
+  AggregationTree aggregation_tree(std::span<const NodeId> nics,
+                                   std::size_t spread) const override {
     AggregationTree tree;
     std::map<int, int> per_leaf, per_pod, leaves_of_pod;
     for (const NodeId node : nics) {
@@ -89,19 +90,24 @@ class FatTree : public Topology {
     }
     const int j = static_cast<int>(spread % static_cast<std::size_t>(shape_.up));
     const int width = std::max(1, shape_.leaves_per_pod);
-    const int c = static_cast<int>(spread / static_cast<std::size_t>(shape_.up) % static_cast<std::size_t>(width));
+    const int c = static_cast<int>(spread / static_cast<std::size_t>(shape_.up) %
+                                   static_cast<std::size_t>(width));
     for (const auto& [at, members] : per_leaf) {
       tree.switches.push_back(leaves_[static_cast<std::size_t>(at)]);
       tree.widest = std::max(tree.widest, members);
       per_pod[pod(at)] += members;
       ++leaves_of_pod[pod(at)];
-      if (per_leaf.size() > 1) tree.edges.push_back({leaf_up_[port(at, j)], leaf_down_[port(at, j)], 1, members});
+      if (per_leaf.size() > 1)
+        tree.edges.push_back({leaf_up_[port(at, j)], leaf_down_[port(at, j)], 1, members});
     }
     if (per_leaf.size() > 1) {
       for (const auto& [at, members] : per_pod) {
-        tree.switches.push_back(upper_[static_cast<std::size_t>(at * upper_per_pod() + upper_index(j))]);
+        tree.switches.push_back(
+            upper_[static_cast<std::size_t>(at * upper_per_pod() + upper_index(j))]);
         tree.widest = std::max(tree.widest, leaves_of_pod[at]);
-        if (per_pod.size() > 1) tree.edges.push_back({pod_up_[pod_port(at, j, c)], pod_down_[pod_port(at, j, c)], 2, members});
+        if (per_pod.size() > 1)
+          tree.edges.push_back(
+              {pod_up_[pod_port(at, j, c)], pod_down_[pod_port(at, j, c)], 2, members});
       }
     }
     if (per_pod.size() > 1) {
@@ -109,7 +115,8 @@ class FatTree : public Topology {
       tree.widest = std::max(tree.widest, static_cast<int>(per_pod.size()));
     }
     tree.depth = per_pod.size() > 1 ? 3 : per_leaf.size() > 1 ? 2 : 1;
-    tree.latency = 2 * tree.depth * settings_.link_latency + (2 * tree.depth - 1) * settings_.device.latency;
+    tree.latency =
+        2 * tree.depth * settings_.link_latency + (2 * tree.depth - 1) * settings_.device.latency;
     return tree;
   }
 
@@ -118,10 +125,15 @@ class FatTree : public Topology {
   Seconds into_switch() const { return settings_.link_latency + settings_.device.latency; }
   double rate() const { return settings_.device.rate.si(); }
   std::size_t nic_of(NodeId id) const { return node(id).index; }
-  std::size_t port(int leaf, int j) const { return static_cast<std::size_t>(leaf) * static_cast<std::size_t>(shape_.up) + static_cast<std::size_t>(j); }
+  std::size_t port(int leaf, int j) const {
+    return static_cast<std::size_t>(leaf) * static_cast<std::size_t>(shape_.up) +
+           static_cast<std::size_t>(j);
+  }
   std::size_t pod_port(int pod, int j, int c) const {
-    return (static_cast<std::size_t>(pod) * static_cast<std::size_t>(shape_.up) + static_cast<std::size_t>(j)) *
-               static_cast<std::size_t>(shape_.leaves_per_pod) + static_cast<std::size_t>(c);
+    return (static_cast<std::size_t>(pod) * static_cast<std::size_t>(shape_.up) +
+            static_cast<std::size_t>(j)) *
+               static_cast<std::size_t>(shape_.leaves_per_pod) +
+           static_cast<std::size_t>(c);
   }
   int place(std::size_t nic) const {  // among the NICs of its rail
     const int server = static_cast<int>(nic) / shape_.nics, n = static_cast<int>(nic) % shape_.nics;
@@ -134,14 +146,17 @@ class FatTree : public Topology {
   int pod(int leaf) const { return shape_.tiers == 3 ? leaf / shape_.leaves_per_pod : 0; }
   int upper_per_pod() const { return shape_.tiers == 3 ? shape_.up : shape_.roots; }
   int upper_index(int j) const { return j % upper_per_pod(); }
-  NodeId core_at(int j, int c) const { return cores_[static_cast<std::size_t>(j * shape_.roots + c % shape_.roots)]; }
+  NodeId core_at(int j, int c) const {
+    return cores_[static_cast<std::size_t>(j * shape_.roots + c % shape_.roots)];
+  }
 
   // Which of the parallel ways up: by destination (no two destinations of a leaf share one where it
   // is not oversubscribed), or by a seeded hash of the pair as ECMP does (collisions are real).
   std::pair<int, int> choose(std::size_t a, std::size_t b) const {
     const int width = std::max(1, shape_.leaves_per_pod);
     if (settings_.routing == "ecmp") {
-      const std::uint64_t h = mix(mix(a + 1) ^ (b + 0x9e3779b97f4a7c15ULL) ^ mix(static_cast<std::uint64_t>(settings_.seed)));
+      const std::uint64_t h = mix(mix(a + 1) ^ (b + 0x9e3779b97f4a7c15ULL) ^
+                                  mix(static_cast<std::uint64_t>(settings_.seed)));
       return {static_cast<int>(h % static_cast<std::uint64_t>(shape_.up)),
               static_cast<int>((h >> 32) % static_cast<std::uint64_t>(width))};
     }
@@ -155,7 +170,8 @@ class FatTree : public Topology {
   }
 
   void connect_nics(const Server& server) {
-    for (int i = 0; i < shape_.leaves; ++i) leaves_.push_back(add_node({NodeKind::kSwitch, 1, static_cast<std::uint32_t>(i)}));
+    for (int i = 0; i < shape_.leaves; ++i)
+      leaves_.push_back(add_node({NodeKind::kSwitch, 1, static_cast<std::uint32_t>(i)}));
     const double port_rate = std::min(rate(), (server.nic.rate * server.nic.efficiency).si());
     for (int s = 0; s < servers(); ++s) {
       for (int n = 0; n < shape_.nics; ++n) {
@@ -168,17 +184,21 @@ class FatTree : public Topology {
 
   void connect_leaves() {
     const int pods = shape_.tiers == 3 ? shape_.pods : 1;
-    for (int i = 0; i < pods * upper_per_pod(); ++i) upper_.push_back(add_node({NodeKind::kSwitch, 2, static_cast<std::uint32_t>(i)}));
+    for (int i = 0; i < pods * upper_per_pod(); ++i)
+      upper_.push_back(add_node({NodeKind::kSwitch, 2, static_cast<std::uint32_t>(i)}));
     for (int i = 0; i < shape_.leaves; ++i) {
       for (int j = 0; j < shape_.up; ++j) {
-        const NodeId high = upper_[static_cast<std::size_t>(pod(i) * upper_per_pod() + upper_index(j))];
-        add_pair(leaves_[static_cast<std::size_t>(i)], high, into_switch(), into_switch(), rate(), leaf_up_, leaf_down_);
+        const NodeId high =
+            upper_[static_cast<std::size_t>(pod(i) * upper_per_pod() + upper_index(j))];
+        add_pair(leaves_[static_cast<std::size_t>(i)], high, into_switch(), into_switch(), rate(),
+                 leaf_up_, leaf_down_);
       }
     }
   }
 
   void connect_pods() {
-    for (int i = 0; i < shape_.up * shape_.roots; ++i) cores_.push_back(add_node({NodeKind::kSwitch, 3, static_cast<std::uint32_t>(i)}));
+    for (int i = 0; i < shape_.up * shape_.roots; ++i)
+      cores_.push_back(add_node({NodeKind::kSwitch, 3, static_cast<std::uint32_t>(i)}));
     for (int p = 0; p < shape_.pods; ++p) {
       for (int j = 0; j < shape_.up; ++j) {
         for (int c = 0; c < shape_.leaves_per_pod; ++c) {
@@ -204,9 +224,11 @@ class FatTreePlugin : public TopologyPlugin {
     ar("rails", settings_.rails, "rails: 1, or a divisor of the NICs per server", at_least(1));
     ar("oversubscription", settings_.oversubscription, "leaf downlinks per uplink", at_least(1));
     ar("link_latency", settings_.link_latency, "one cable", non_negative());
-    ar.choice("routing", settings_.routing, {"d-mod-k", "ecmp"}, "by destination, or by a hash of the pair");
+    ar.choice("routing", settings_.routing, {"d-mod-k", "ecmp"},
+              "by destination, or by a hash of the pair");
     ar("seed", settings_.seed, "seed of the ECMP hash");
-    ar.check(settings_.radix <= settings_.device.ports, "radix", "is more than the switch has ports", "at most \"ports\"");
+    ar.check(settings_.radix <= settings_.device.ports, "radix",
+             "is more than the switch has ports", "at most \"ports\"");
   }
 
   std::unique_ptr<Topology> build(const Server& server, int servers) const override {
@@ -221,11 +243,15 @@ class FatTreePlugin : public TopologyPlugin {
     s.rails = settings_.rails;
     s.tiers = settings_.tiers;
     if (s.nics % s.rails != 0) {
-      throw DesignError("/rails", fmt::format("{} rails do not divide {} NICs per server", s.rails, s.nics), "use 1 or a divisor");
+      throw DesignError("/rails",
+                        fmt::format("{} rails do not divide {} NICs per server", s.rails, s.nics),
+                        "use 1 or a divisor");
     }
     s.per_rail = s.nics / s.rails;
     s.up = static_cast<int>(s.radix / (1 + settings_.oversubscription));
-    if (s.up < 1) throw DesignError("/oversubscription", "leaves a leaf switch without uplinks", "use less, or a larger radix");
+    if (s.up < 1)
+      throw DesignError("/oversubscription", "leaves a leaf switch without uplinks",
+                        "use less, or a larger radix");
     s.down = std::min(s.radix - s.up, static_cast<int>(s.up * settings_.oversubscription));
     const int ports_per_rail = servers * s.per_rail;
     s.leaves = s.rails * ((ports_per_rail + s.down - 1) / s.down);
@@ -235,8 +261,12 @@ class FatTreePlugin : public TopologyPlugin {
   static Shape two_tiers(Shape s) {
     s.roots = least_divisor(s.up, s.leaves, s.radix);
     if (s.roots > 0) return s;
-    throw DesignError("/tiers", fmt::format("two tiers of {}-port switches hold {} leaf switches, and these servers need {}", s.radix, s.radix, s.leaves),
-                      "use 3 tiers, more ports, or fewer servers");
+    throw DesignError(
+        "/tiers",
+        fmt::format(
+            "two tiers of {}-port switches hold {} leaf switches, and these servers need {}",
+            s.radix, s.radix, s.leaves),
+        "use 3 tiers, more ports, or fewer servers");
   }
 
   static Shape three_tiers(Shape s) {
@@ -245,8 +275,11 @@ class FatTreePlugin : public TopologyPlugin {
     s.pods = (s.leaves + s.leaves_per_pod - 1) / s.leaves_per_pod;
     s.roots = least_divisor(s.leaves_per_pod, s.pods, s.radix);
     if (s.roots > 0) return s;
-    throw DesignError("/tiers", fmt::format("three tiers of {}-port switches hold {} pods, and these servers need {}", s.radix, s.radix, s.pods),
-                      "use more ports or fewer servers");
+    throw DesignError(
+        "/tiers",
+        fmt::format("three tiers of {}-port switches hold {} pods, and these servers need {}",
+                    s.radix, s.radix, s.pods),
+        "use more ports or fewer servers");
   }
 
   Settings settings_;

@@ -17,18 +17,26 @@ struct Levels::Phase {
   std::vector<std::vector<std::size_t>> positions;  ///< of each group's ranks in the call's group
 };
 
-Levels::Levels(const Collective& between) : between_(between), inside_(Registry<Collective>::of().make("ring")) {}
+Levels::Levels(const Collective& between)
+    : between_(between), inside_(Registry<Collective>::of().make("ring")) {}
 Levels::~Levels() = default;
 
-std::vector<Levels::Phase> Levels::phases(const CollectiveCall& call, const CollectiveContext& context) const {
+std::vector<Levels::Phase> Levels::phases(const CollectiveCall& call,
+                                          const CollectiveContext& context) const {
   const Group& group = *call.group;
   const std::size_t servers = group.servers(), local = group.size() / servers;
   const Bytes whole = call.bytes / static_cast<double>(context.library->chunks);
   const auto level = [&](bool inside, CollectiveOp op) {
-    Phase phase{inside ? inside_.get() : &between_, op, inside ? whole : whole / static_cast<double>(local), inside, {}, {}};
+    Phase phase{inside ? inside_.get() : &between_,
+                op,
+                inside ? whole : whole / static_cast<double>(local),
+                inside,
+                {},
+                {}};
     for (std::size_t g = 0; g < (inside ? servers : local); ++g) {
       std::vector<std::size_t> at;
-      for (std::size_t i = 0; i < (inside ? local : servers); ++i) at.push_back(inside ? g * local + i : i * local + g);
+      for (std::size_t i = 0; i < (inside ? local : servers); ++i)
+        at.push_back(inside ? g * local + i : i * local + g);
       std::vector<Rank> ranks;
       for (const std::size_t p : at) ranks.push_back(group.ranks[p]);
       phase.groups.push_back(&context.group(std::move(ranks)));
@@ -37,9 +45,11 @@ std::vector<Levels::Phase> Levels::phases(const CollectiveCall& call, const Coll
     return phase;
   };
   std::vector<Phase> all;
-  if (call.op != CollectiveOp::kAllGather && local > 1) all.push_back(level(true, CollectiveOp::kReduceScatter));
+  if (call.op != CollectiveOp::kAllGather && local > 1)
+    all.push_back(level(true, CollectiveOp::kReduceScatter));
   if (servers > 1) all.push_back(level(false, call.op));
-  if (call.op != CollectiveOp::kReduceScatter && local > 1) all.push_back(level(true, CollectiveOp::kAllGather));
+  if (call.op != CollectiveOp::kReduceScatter && local > 1)
+    all.push_back(level(true, CollectiveOp::kAllGather));
   return all;
 }
 
@@ -55,7 +65,8 @@ std::string Levels::refuses(const CollectiveCall& call, const CollectiveContext&
   return {};
 }
 
-std::pair<std::vector<const Group*>, Bytes> Levels::rails(const CollectiveCall& call, const CollectiveContext& context) const {
+std::pair<std::vector<const Group*>, Bytes> Levels::rails(const CollectiveCall& call,
+                                                          const CollectiveContext& context) const {
   for (const Phase& phase : phases(call, context)) {
     if (!phase.inside) return {phase.groups, phase.bytes};
   }
@@ -72,7 +83,9 @@ CollectiveContext Levels::among_siblings(const Phase& phase, const CollectiveCon
 Seconds Levels::estimate(const CollectiveCall& call, const CollectiveContext& context) const {
   Seconds sum, inside, between;
   for (const Phase& phase : phases(call, context)) {
-    const Seconds time = phase.algorithm->estimate({phase.op, phase.bytes, phase.groups.front(), call.role, 0}, among_siblings(phase, context));
+    const Seconds time =
+        phase.algorithm->estimate({phase.op, phase.bytes, phase.groups.front(), call.role, 0},
+                                  among_siblings(phase, context));
     sum += time;
     (phase.inside ? inside : between) += time;
   }
@@ -82,7 +95,8 @@ Seconds Levels::estimate(const CollectiveCall& call, const CollectiveContext& co
 std::vector<OpId> Levels::lower(const CollectiveCall& call, const CollectiveContext& context,
                                 std::span<const OpId> entry) const {
   if (context.fidelity == Fidelity::kAnalytic) {
-    return lower_as_pause(call, context, estimate(call, context), "hierarchical", context.library->slowdown, entry);
+    return lower_as_pause(call, context, estimate(call, context), "hierarchical",
+                          context.library->slowdown, entry);
   }
   const std::vector<Phase> levels = phases(call, context);
   std::vector<std::vector<OpId>> before(levels.size());  // exits of each level's previous chunk
@@ -102,7 +116,9 @@ std::vector<OpId> Levels::lower(const CollectiveCall& call, const CollectiveCont
             in.push_back(join_of(context.graph, call.role, both));
           }
         }
-        const auto out = phase.algorithm->lower({phase.op, phase.bytes, phase.groups[g], call.role, static_cast<std::uint32_t>(chunk)}, among_siblings(phase, context), in);
+        const auto out = phase.algorithm->lower(
+            {phase.op, phase.bytes, phase.groups[g], call.role, static_cast<std::uint32_t>(chunk)},
+            among_siblings(phase, context), in);
         for (std::size_t i = 0; i < out.size(); ++i) next[phase.positions[g][i]] = out[i];
       }
       before[l] = next;
@@ -133,7 +149,8 @@ class HierarchicalCollective : public Collective {
   Levels levels_;
 };
 
-const Registration<Collective, HierarchicalCollective> registered{"hierarchical", "rings inside each server, then along each rail"};
+const Registration<Collective, HierarchicalCollective> registered{
+    "hierarchical", "rings inside each server, then along each rail"};
 
 }  // namespace
 }  // namespace trainyard

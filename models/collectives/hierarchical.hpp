@@ -15,12 +15,15 @@ class Levels {
   /// `between` does the phase between servers; it must outlive this.
   explicit Levels(const Collective& between);
   ~Levels();
-  /// Only what concerns the shape of the group; whether `between` can do its part is for the caller.
+  /// Only what concerns the shape of the group; whether `between` can do its part is for the
+  /// caller.
   std::string refuses(const CollectiveCall&, const CollectiveContext&) const;
   /// The groups between servers, one per rail, and what each carries of a chunk.
-  std::pair<std::vector<const Group*>, Bytes> rails(const CollectiveCall&, const CollectiveContext&) const;
+  std::pair<std::vector<const Group*>, Bytes> rails(const CollectiveCall&,
+                                                    const CollectiveContext&) const;
   Seconds estimate(const CollectiveCall&, const CollectiveContext&) const;
-  std::vector<OpId> lower(const CollectiveCall&, const CollectiveContext&, std::span<const OpId> entry) const;
+  std::vector<OpId> lower(const CollectiveCall&, const CollectiveContext&,
+                          std::span<const OpId> entry) const;
 
  private:
   struct Phase;

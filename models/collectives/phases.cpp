@@ -9,7 +9,8 @@ namespace {
 // servers, else one (a single ring already uses every NVLink, or the only NIC, in full).
 std::size_t channel_count(const Group& group, const CollectiveContext& context) {
   if (group.servers() == 1 || group.one_rank_per_server()) return 1;
-  const int wanted = context.library->channels > 0 ? context.library->channels : context.routes.cluster().server.nics;
+  const int wanted = context.library->channels > 0 ? context.library->channels
+                                                   : context.routes.cluster().server.nics;
   return static_cast<std::size_t>(std::max(1, wanted));
 }
 
@@ -26,7 +27,8 @@ std::vector<std::size_t> ring_order(const Group& group, std::size_t channel, std
 
 }  // namespace
 
-Ring::Ring(const CollectiveCall& call, const CollectiveContext& context) : call_(call), context_(context) {
+Ring::Ring(const CollectiveCall& call, const CollectiveContext& context)
+    : call_(call), context_(context) {
   const Group& group = *call.group;
   const std::size_t count = channel_count(group, context);
   chunk_ = call.bytes.si() / static_cast<double>(group.size()) / static_cast<double>(count);
@@ -37,9 +39,11 @@ Ring::Ring(const CollectiveCall& call, const CollectiveContext& context) : call_
       const std::size_t from = order[i], to = order[(i + 1) % order.size()];
       const Rank a = group.ranks[from], b = group.ranks[to];
       const bool local = context.routes.same_server(a, b);
-      // Between servers all channels' NICs must differ: the NIC of the rank that the ring enters by.
+      // Between servers all channels' NICs must differ: the NIC of the rank that the ring enters
+      // by.
       const int nic = local || count == 1 ? -1 : context.routes.nic_of(b);
-      Edge edge{from, to, context.routes.message(a, b, context.protocol.efficiency, nic), Seconds()};
+      Edge edge{from, to, context.routes.message(a, b, context.protocol.efficiency, nic),
+                Seconds()};
       edge.latency = edge.path.latency + context.step_latency(local);
       edge.path.latency = Seconds();
       edges.push_back(std::move(edge));
@@ -63,7 +67,8 @@ PhaseFlow Ring::flow() const {
   const std::vector<double>& capacities = context_.capacities();
   // Pace of each edge while all run: its resources shared as the merged weights say.
   std::vector<std::pair<ResourceId, double>> pace;
-  for (const Share& s : flow.path.shares) pace.emplace_back(s.resource, capacities[s.resource.index()] / s.weight * share);
+  for (const Share& s : flow.path.shares)
+    pace.emplace_back(s.resource, capacities[s.resource.index()] / s.weight * share);
   const auto pace_of = [&](ResourceId id) {
     return std::lower_bound(pace.begin(), pace.end(), std::pair{id, 0.0})->second;
   };
@@ -78,7 +83,8 @@ PhaseFlow Ring::flow() const {
     }
   }
   const double alone = idle_rate(flow.path, capacities);
-  if (slowest > 0) flow.path.bound = BytesPerSecond::of(std::min(alone, flow.bytes.si() / (steps * slowest)));
+  if (slowest > 0)
+    flow.path.bound = BytesPerSecond::of(std::min(alone, flow.bytes.si() / (steps * slowest)));
   // A ring that waits on latencies leaves its links idle for a part of each step, in which others
   // run at full rate: against a competitor it weighs as much as the share of time it transmits.
   flow.path.fairness = flow.path.bound.si() / alone / share;
@@ -104,11 +110,13 @@ std::vector<OpId> Ring::messages(std::span<const OpId> entry) const {
     for (std::size_t step = 0; step < rounds(call_.op, n); ++step) {
       for (std::size_t e = 0; e < n; ++e) {
         const Edge& edge = edges[e];
-        now[e] = graph.add_flow(call_.group->ranks[edge.from], paths[e], Bytes::of(chunk_), call_.role, label, static_cast<std::uint32_t>(step));
+        now[e] = graph.add_flow(call_.group->ranks[edge.from], paths[e], Bytes::of(chunk_),
+                                call_.role, label, static_cast<std::uint32_t>(step));
         // A rank sends in order, and passes on what it received in the round before.
         graph.add_edge(step == 0 ? entry[edge.from] : before[e], now[e]);
         graph.add_edge(step == 0 ? entry[edge.to] : before[into[edge.from]], now[e]);
-        occupy(graph, now[e], {call_.group->ranks[edge.from], call_.group->ranks[edge.to]}, context_.library->slowdown);
+        occupy(graph, now[e], {call_.group->ranks[edge.from], call_.group->ranks[edge.to]},
+               context_.library->slowdown);
       }
       std::swap(before, now);
     }
@@ -143,16 +151,19 @@ std::vector<OpId> lower_as_flow(const CollectiveCall& call, const CollectiveCont
                                 const PhaseFlow& flow, std::string_view name, double slowdown,
                                 std::span<const OpId> entry) {
   OpGraph& graph = context.graph;
-  const OpId op = graph.add_flow(call.group->ranks.front(), graph.add_path(flow.path), flow.bytes, call.role, graph.label(name), call.number);
+  const OpId op = graph.add_flow(call.group->ranks.front(), graph.add_path(flow.path), flow.bytes,
+                                 call.role, graph.label(name), call.number);
   for (const OpId before : entry) graph.add_edge(before, op);
   occupy(graph, op, call.group->ranks, slowdown);
   return std::vector<OpId>(call.group->size(), op);
 }
 
-std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveContext& context, Seconds time,
-                                 std::string_view name, double slowdown, std::span<const OpId> entry) {
+std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveContext& context,
+                                 Seconds time, std::string_view name, double slowdown,
+                                 std::span<const OpId> entry) {
   OpGraph& graph = context.graph;
-  const OpId op = graph.add_delay(call.group->ranks.front(), time, call.role, graph.label(name), call.number);
+  const OpId op =
+      graph.add_delay(call.group->ranks.front(), time, call.role, graph.label(name), call.number);
   for (const OpId before : entry) graph.add_edge(before, op);
   occupy(graph, op, call.group->ranks, slowdown);
   return std::vector<OpId>(call.group->size(), op);

@@ -51,8 +51,9 @@ std::vector<OpId> lower_as_flow(const CollectiveCall& call, const CollectiveCont
                                 const PhaseFlow& flow, std::string_view name, double slowdown,
                                 std::span<const OpId> entry);
 /// Adds a call as one pause of its closed form.
-std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveContext& context, Seconds time,
-                                 std::string_view name, double slowdown, std::span<const OpId> entry);
+std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveContext& context,
+                                 Seconds time, std::string_view name, double slowdown,
+                                 std::span<const OpId> entry);
 /// Makes a message's path pay its step latency as the protocol's law says: before the first byte
 /// (additive), or as a least duration (cut-through).
 void pay_latency(FlowPath& path, Seconds latency, Bytes bytes, const Protocol& protocol);

@@ -20,15 +20,19 @@ class RingCollective : public Collective {
     const Ring ring(call, context);
     const double slowdown = context.library->slowdown;
     switch (context.fidelity) {
-      case Fidelity::kSteps: return ring.messages(entry);
-      case Fidelity::kFlow: return lower_as_flow(call, context, ring.flow(), "ring", slowdown, entry);
-      case Fidelity::kAnalytic: break;
+      case Fidelity::kSteps:
+        return ring.messages(entry);
+      case Fidelity::kFlow:
+        return lower_as_flow(call, context, ring.flow(), "ring", slowdown, entry);
+      case Fidelity::kAnalytic:
+        break;
     }
     return lower_as_pause(call, context, estimate(call, context), "ring", slowdown, entry);
   }
 };
 
-const Registration<Collective, RingCollective> registered{"ring", "bandwidth-optimal, 2(n-1) or n-1 rounds"};
+const Registration<Collective, RingCollective> registered{
+    "ring", "bandwidth-optimal, 2(n-1) or n-1 rounds"};
 
 }  // namespace
 }  // namespace trainyard

@@ -51,9 +51,12 @@ class SharpCollective : public Collective {
     require(grant.tree != nullptr, "a reduction tree that was not granted");
     const double slowdown = context.library->sharp_slowdown;
     switch (context.fidelity) {
-      case Fidelity::kSteps: return streams(call, context, entry);
-      case Fidelity::kFlow: return lower_as_flow(call, context, whole_tree(call, context), "sharp", slowdown, entry);
-      case Fidelity::kAnalytic: break;
+      case Fidelity::kSteps:
+        return streams(call, context, entry);
+      case Fidelity::kFlow:
+        return lower_as_flow(call, context, whole_tree(call, context), "sharp", slowdown, entry);
+      case Fidelity::kAnalytic:
+        break;
     }
     return lower_as_pause(call, context, estimate(call, context), "sharp", slowdown, entry);
   }
@@ -83,7 +86,8 @@ class SharpCollective : public Collective {
     return {std::move(path).build(), call.bytes};
   }
 
-  static void endpoint(Rank rank, const CollectiveCall& call, const CollectiveContext& context, PathBuilder& path) {
+  static void endpoint(Rank rank, const CollectiveCall& call, const CollectiveContext& context,
+                       PathBuilder& path) {
     const EdgeVolume v = volume(call.op, 1, call.group->size());
     const int nic = context.routes.nic_of(rank);
     PathBuilder sending, receiving;
@@ -94,7 +98,8 @@ class SharpCollective : public Collective {
   }
 
   // Every tree edge as a stream of its own, each starting when the first bytes get there.
-  static std::vector<OpId> streams(const CollectiveCall& call, const CollectiveContext& context, std::span<const OpId> entry) {
+  static std::vector<OpId> streams(const CollectiveCall& call, const CollectiveContext& context,
+                                   std::span<const OpId> entry) {
     OpGraph& graph = context.graph;
     const AggregationTree& tree = context.sharp.tree_of(*call.group);
     const OpId begin = join_of(graph, call.role, entry);
@@ -102,10 +107,12 @@ class SharpCollective : public Collective {
     const double wire = 1 / device(tree, context).efficiency;
     const Seconds all = latency(tree, context);
     std::size_t member = 0;
-    const auto stream = [&](ResourceId link, double part, double progress, PathBuilder path, Rank rank, std::string_view name) {
+    const auto stream = [&](ResourceId link, double part, double progress, PathBuilder path,
+                            Rank rank, std::string_view name) {
       path.use(link, wire);
       path.delay(all * progress);
-      const OpId op = graph.add_flow(rank, graph.add_path(std::move(path).build()), call.bytes * part, call.role, graph.label(name));
+      const OpId op = graph.add_flow(rank, graph.add_path(std::move(path).build()),
+                                     call.bytes * part, call.role, graph.label(name));
       graph.add_edge(begin, op);
       graph.add_edge(op, end);
       occupy(graph, op, {rank}, context.library->sharp_slowdown);
@@ -129,7 +136,8 @@ class SharpCollective : public Collective {
   Levels levels_;
 };
 
-const Registration<Collective, SharpCollective> registered{"sharp", "reduction in the switches, after a reduction inside each server"};
+const Registration<Collective, SharpCollective> registered{
+    "sharp", "reduction in the switches, after a reduction inside each server"};
 
 }  // namespace
 }  // namespace trainyard

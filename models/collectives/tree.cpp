@@ -1,10 +1,12 @@
-// Parallel trees: ceil(log2 n) rounds, each moving what the recursion has gathered so far, for any n.
+// Parallel trees: ceil(log2 n) rounds, each moving what the recursion has gathered so far, for any
+// n.
 //
 // Every rank is the root of one tree over S/n of the buffer and all trees run at once (Bruck's
 // pattern; NCCL's PAT). all_gather: round r sends min(2^r, n - 2^r) blocks of S/n to the rank 2^r
 // away; reduce_scatter runs it backwards; all_reduce is one after the other. Closed form:
-// R · (latency) + (n-1)/n · S/bandwidth with R = ceil(log2 n), twice that for all_reduce: the ring's
-// bytes in logarithmically many steps. NCCL's double binary tree moves up to n/(n-1) times as much.
+// R · (latency) + (n-1)/n · S/bandwidth with R = ceil(log2 n), twice that for all_reduce: the
+// ring's bytes in logarithmically many steps. NCCL's double binary tree moves up to n/(n-1) times
+// as much.
 #include <algorithm>
 
 #include "models/collectives/phases.hpp"
@@ -21,7 +23,8 @@ std::vector<Round> rounds_of(CollectiveOp op, std::size_t n) {
   std::vector<Round> gather;
   for (std::size_t d = 1; d < n; d *= 2) gather.push_back({d, std::min(d, n - d)});
   std::vector<Round> scatter;
-  for (auto it = gather.rbegin(); it != gather.rend(); ++it) scatter.push_back({n - it->distance, it->blocks});
+  for (auto it = gather.rbegin(); it != gather.rend(); ++it)
+    scatter.push_back({n - it->distance, it->blocks});
   if (op == CollectiveOp::kAllGather) return gather;
   if (op == CollectiveOp::kAllReduce) scatter.insert(scatter.end(), gather.begin(), gather.end());
   return scatter;
@@ -48,25 +51,29 @@ class TreeCollective : public Collective {
     if (context.fidelity == Fidelity::kSteps) return messages(call, context, entry);
     std::vector<OpId> exits(entry.begin(), entry.end());
     for (const Round& round : rounds_of(call.op, call.group->size())) {
-      exits = lower_as_flow(call, context, round_flow(call, context, round), "tree round", slowdown, exits);
+      exits = lower_as_flow(call, context, round_flow(call, context, round), "tree round", slowdown,
+                            exits);
     }
     return exits;
   }
 
  private:
   static Bytes round_bytes(const CollectiveCall& call, const Round& round) {
-    return call.bytes * (static_cast<double>(round.blocks) / static_cast<double>(call.group->size()));
+    return call.bytes *
+           (static_cast<double>(round.blocks) / static_cast<double>(call.group->size()));
   }
 
-  static FlowPath message(const CollectiveCall& call, const CollectiveContext& context, std::size_t from,
-                          const Round& round, Seconds& latency) {
-    const Rank a = call.group->ranks[from], b = call.group->ranks[(from + round.distance) % call.group->size()];
+  static FlowPath message(const CollectiveCall& call, const CollectiveContext& context,
+                          std::size_t from, const Round& round, Seconds& latency) {
+    const Rank a = call.group->ranks[from],
+               b = call.group->ranks[(from + round.distance) % call.group->size()];
     FlowPath path = context.routes.message(a, b, context.protocol.efficiency);
     latency = path.latency + context.step_latency(context.routes.same_server(a, b));
     return path;
   }
 
-  static PhaseFlow round_flow(const CollectiveCall& call, const CollectiveContext& context, const Round& round) {
+  static PhaseFlow round_flow(const CollectiveCall& call, const CollectiveContext& context,
+                              const Round& round) {
     PathBuilder all;
     Seconds slowest;
     for (std::size_t i = 0; i < call.group->size(); ++i) {
@@ -94,7 +101,8 @@ class TreeCollective : public Collective {
         FlowPath path = message(call, context, i, round, latency);
         pay_latency(path, latency, round_bytes(call, round), context.protocol);
         const std::size_t to = (i + round.distance) % n;
-        const OpId op = graph.add_flow(call.group->ranks[i], graph.add_path(std::move(path)), round_bytes(call, round), call.role, label, number);
+        const OpId op = graph.add_flow(call.group->ranks[i], graph.add_path(std::move(path)),
+                                       round_bytes(call, round), call.role, label, number);
         graph.add_edge(done[i], op);
         graph.add_edge(done[to], op);
         occupy(graph, op, {call.group->ranks[i], call.group->ranks[to]}, context.library->slowdown);
@@ -111,7 +119,8 @@ class TreeCollective : public Collective {
   }
 };
 
-const Registration<Collective, TreeCollective> registered{"tree", "parallel trees, ceil(log2 n) rounds"};
+const Registration<Collective, TreeCollective> registered{"tree",
+                                                          "parallel trees, ceil(log2 n) rounds"};
 
 }  // namespace
 }  // namespace trainyard

@@ -9,15 +9,20 @@ namespace {
 class CollectiveWorkload : public Workload {
  public:
   void fields(Archive& ar) override {
-    ar.choice("operation", operation_, {"all_reduce", "all_gather", "reduce_scatter"}, "the collective");
+    ar.choice("operation", operation_, {"all_reduce", "all_gather", "reduce_scatter"},
+              "the collective");
     ar.required("sizes", sizes_, "buffer sizes, as nccl-tests counts them", positive());
-    ar("ranks", ranks_, "how many of the job's GPUs take part, from the first (0: all)", non_negative());
+    ar("ranks", ranks_, "how many of the job's GPUs take part, from the first (0: all)",
+       non_negative());
     ar.check(!sizes_.empty(), "sizes", "is an empty list", R"(like ["1 MiB", "1 GiB"])");
   }
 
   void check(const Cluster&, std::size_t gpus) const override {
     if (static_cast<std::size_t>(ranks_) > gpus) {
-      throw DesignError("/ranks", std::to_string(ranks_) + " ranks, but the job has " + std::to_string(gpus) + " GPUs", "at most that many");
+      throw DesignError(
+          "/ranks",
+          std::to_string(ranks_) + " ranks, but the job has " + std::to_string(gpus) + " GPUs",
+          "at most that many");
     }
   }
 
@@ -41,7 +46,8 @@ class CollectiveWorkload : public Workload {
     Json rows = Json::array();
     const auto choices = lowering.choices();
     for (const Run& run : runs_) {
-      const double seconds = timeline.finish[run.after.index()] - timeline.finish[run.before.index()];
+      const double seconds =
+          timeline.finish[run.after.index()] - timeline.finish[run.before.index()];
       const std::size_t n = run.call.group->size();
       const double bandwidth = seconds > 0 ? run.call.bytes.si() / seconds : 0;
       Json row = Json::object();
@@ -74,7 +80,8 @@ class CollectiveWorkload : public Workload {
   std::vector<Run> runs_;
 };
 
-const Registration<Workload, CollectiveWorkload> registered{"collective", "one collective over a list of sizes"};
+const Registration<Workload, CollectiveWorkload> registered{"collective",
+                                                            "one collective over a list of sizes"};
 
 }  // namespace
 }  // namespace trainyard

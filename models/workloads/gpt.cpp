@@ -29,31 +29,42 @@ class Gpt : public Workload {
     ar("data", data_, "data-parallel replicas (0: GPUs / tensor / pipeline)", non_negative());
     ar.required("global_batch", global_batch_, "sequences per iteration", at_least(1));
     ar("micro_batch", plan_.split.micro_batch, "sequences per micro-batch", at_least(1));
-    ar("sequence_parallel", plan_.split.sequence_parallel, "split norms and dropouts over the tensor ranks too");
-    ar.choice("recompute", plan_.split.recompute, {"none", "selective", "full"}, "activations recomputed in the backward pass");
+    ar("sequence_parallel", plan_.split.sequence_parallel,
+       "split norms and dropouts over the tensor ranks too");
+    ar.choice("recompute", plan_.split.recompute, {"none", "selective", "full"},
+              "activations recomputed in the backward pass");
     ar("scatter_gather", plan_.scatter_gather, "cut pipeline messages over the tensor ranks");
-    ar("overlap_gradients", plan_.overlap_gradients, "reduce gradients while the backward pass goes on");
+    ar("overlap_gradients", plan_.overlap_gradients,
+       "reduce gradients while the backward pass goes on");
     ar("gradient_bytes", plan_.gradient_bytes, "bytes of one gradient", between(1, 8));
     ar("bucket", bucket_, "gradients reduced at once", positive());
-    ar("stage_forward", plan_.fixed_forward, "time of a stage's forward pass of one micro-batch, instead of a computed one", non_negative());
+    ar("stage_forward", plan_.fixed_forward,
+       "time of a stage's forward pass of one micro-batch, instead of a computed one",
+       non_negative());
     ar("stage_backward", plan_.fixed_backward, "the same for its backward pass", non_negative());
-    ar.check((plan_.fixed_forward > Seconds()) == (plan_.fixed_backward > Seconds()), "stage_forward",
-             "is given without stage_backward or the other way round", "give both or neither");
+    ar.check((plan_.fixed_forward > Seconds()) == (plan_.fixed_backward > Seconds()),
+             "stage_forward", "is given without stage_backward or the other way round",
+             "give both or neither");
   }
 
   void check(const Cluster& cluster, std::size_t gpus) const override {
     const GptLayout& l = plan_.layout;
-    const std::size_t model_parallel = static_cast<std::size_t>(l.tensor) * static_cast<std::size_t>(l.pipeline);
+    const std::size_t model_parallel =
+        static_cast<std::size_t>(l.tensor) * static_cast<std::size_t>(l.pipeline);
     const std::size_t data = data_ > 0 ? static_cast<std::size_t>(data_) : gpus / model_parallel;
     if (model_parallel * data != gpus || data == 0) {
-      throw DesignError("/tensor", fmt::format("tensor {} × pipeline {} × data {} is {}, not the job's {} GPUs", l.tensor, l.pipeline, data, model_parallel * data, gpus),
-                        "change one of them, or the servers of the job");
+      throw DesignError(
+          "/tensor",
+          fmt::format("tensor {} × pipeline {} × data {} is {}, not the job's {} GPUs", l.tensor,
+                      l.pipeline, data, model_parallel * data, gpus),
+          "change one of them, or the servers of the job");
     }
     const TransformerModel& m = plan_.model;
     divides("/pipeline", l.pipeline, "pipeline stages", m.layers, "layers");
     divides("/tensor", l.tensor, "tensor ranks", m.heads, "attention heads");
     divides("/tensor", l.tensor, "tensor ranks", m.vocabulary, "vocabulary entries");
-    divides("/micro_batch", static_cast<int>(data) * plan_.split.micro_batch, "sequences (data × micro_batch)", global_batch_, "sequences of global_batch");
+    divides("/micro_batch", static_cast<int>(data) * plan_.split.micro_batch,
+            "sequences (data × micro_batch)", global_batch_, "sequences of global_batch");
     check_memory(cluster, plan_for(gpus));
   }
 
@@ -67,7 +78,8 @@ class Gpt : public Workload {
   }
 
   Json measure(const Lowering& lowering, const Timeline& timeline) const override {
-    const std::vector<RankAccount> accounts = account(lowering.graph(), timeline, ranks_, first_, last_);
+    const std::vector<RankAccount> accounts =
+        account(lowering.graph(), timeline, ranks_, first_, last_);
     RankAccount mean;
     for (const RankAccount& a : accounts) {
       mean.compute += a.compute;
@@ -98,9 +110,12 @@ class Gpt : public Workload {
   }
 
  private:
-  static void divides(const std::string& pointer, int parts, const char* parts_name, int whole, const char* whole_name) {
+  static void divides(const std::string& pointer, int parts, const char* parts_name, int whole,
+                      const char* whole_name) {
     if (whole % parts == 0) return;
-    throw DesignError(pointer, fmt::format("{} {} do not divide {} {}", parts, parts_name, whole, whole_name), fmt::format("use a divisor of {}", whole));
+    throw DesignError(
+        pointer, fmt::format("{} {} do not divide {} {}", parts, parts_name, whole, whole_name),
+        fmt::format("use a divisor of {}", whole));
   }
 
   GptPlan plan_for(std::size_t gpus) const {
@@ -111,7 +126,8 @@ class Gpt : public Workload {
     l.micro_batches = global_batch_ / l.data / plan.split.micro_batch;
     plan.layers_per_stage = plan.model.layers / l.pipeline;
     const double gradients = plan.parameters_per_rank(0) * plan.gradient_bytes;
-    plan.buckets = std::clamp(static_cast<int>(std::lround(gradients / bucket_.si())), 1, plan.layers_per_stage);
+    plan.buckets = std::clamp(static_cast<int>(std::lround(gradients / bucket_.si())), 1,
+                              plan.layers_per_stage);
     return plan;
   }
 
@@ -131,7 +147,8 @@ class Gpt : public Workload {
       use.activations += layer_activations(plan.model, whole);
     }
     if (stage == plan.layout.pipeline - 1) {
-      use.logits = Bytes::of(4.0 * plan.model.sequence * plan.split.micro_batch * plan.model.vocabulary / plan.layout.tensor);
+      use.logits = Bytes::of(4.0 * plan.model.sequence * plan.split.micro_batch *
+                             plan.model.vocabulary / plan.layout.tensor);
     }
     return use;
   }
@@ -148,10 +165,14 @@ class Gpt : public Workload {
   static void check_memory(const Cluster& cluster, const GptPlan& plan) {
     const MemoryUse use = peak_memory(plan);
     if (use.sum() <= cluster.server.gpu.memory) return;
-    throw DesignError("", fmt::format("needs {} of GPU memory and the GPU has {}: weights {}, gradients {}, optimizer {}, activations {}, logits {}",
-                                      show(use.sum()), show(cluster.server.gpu.memory), show(use.weights), show(use.gradients),
-                                      show(use.optimizer), show(use.activations), show(use.logits)),
-                      "more tensor or pipeline ranks, a smaller micro_batch, or recompute", ExitCode::kInfeasible);
+    throw DesignError("",
+                      fmt::format("needs {} of GPU memory and the GPU has {}: weights {}, "
+                                  "gradients {}, optimizer {}, activations {}, logits {}",
+                                  show(use.sum()), show(cluster.server.gpu.memory),
+                                  show(use.weights), show(use.gradients), show(use.optimizer),
+                                  show(use.activations), show(use.logits)),
+                      "more tensor or pipeline ranks, a smaller micro_batch, or recompute",
+                      ExitCode::kInfeasible);
   }
 
   GptPlan plan_;
@@ -161,7 +182,8 @@ class Gpt : public Workload {
   std::size_t first_ = 0, last_ = 0;
 };
 
-const Registration<Workload, Gpt> registered{"gpt", "GPT training step: TP × PP × DP, 1F1B, bucketed gradient all-reduce"};
+const Registration<Workload, Gpt> registered{
+    "gpt", "GPT training step: TP × PP × DP, 1F1B, bucketed gradient all-reduce"};
 
 }  // namespace
 }  // namespace trainyard

@@ -18,7 +18,8 @@ double GptPlan::parameters_per_rank(int stage) const {
 GptStep::GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks)
     : plan_(plan), lowering_(lowering), graph_(lowering.graph()), ranks_(ranks) {
   const GptLayout& l = plan.layout;
-  buckets_.assign(static_cast<std::size_t>(l.pipeline * l.tensor * plan.buckets), std::vector<OpId>(static_cast<std::size_t>(l.data)));
+  buckets_.assign(static_cast<std::size_t>(l.pipeline * l.tensor * plan.buckets),
+                  std::vector<OpId>(static_cast<std::size_t>(l.data)));
 }
 
 void GptStep::lower() {
@@ -50,13 +51,18 @@ const Group& GptStep::tensor_group(int stage, int replica) {
 // reduce_scatter after, of s·b·h activations (Korthikanti et al. 2022, figures 4 and 5).
 std::vector<GptStep::Piece> GptStep::forward_layer() const {
   const TransformerSplit& split = plan_.split;
-  const LayerTime time = layer_forward(plan_.model, split, lowering_.cluster().server.gpu, *lowering_.cluster().kernels);
-  const Bytes bytes = Bytes::of(kElement * plan_.model.sequence * split.micro_batch * plan_.model.hidden);
+  const LayerTime time = layer_forward(plan_.model, split, lowering_.cluster().server.gpu,
+                                       *lowering_.cluster().kernels);
+  const Bytes bytes =
+      Bytes::of(kElement * plan_.model.sequence * split.micro_batch * plan_.model.hidden);
   if (!split.sequence_parallel) {
-    return {{time.attention, CollectiveOp::kAllReduce, bytes, {}}, {time.mlp, CollectiveOp::kAllReduce, bytes, {}}};
+    return {{time.attention, CollectiveOp::kAllReduce, bytes, {}},
+            {time.mlp, CollectiveOp::kAllReduce, bytes, {}}};
   }
-  return {{Seconds(), CollectiveOp::kAllGather, bytes, {}}, {time.attention, CollectiveOp::kReduceScatter, bytes, {}},
-          {Seconds(), CollectiveOp::kAllGather, bytes, {}}, {time.mlp, CollectiveOp::kReduceScatter, bytes, {}}};
+  return {{Seconds(), CollectiveOp::kAllGather, bytes, {}},
+          {time.attention, CollectiveOp::kReduceScatter, bytes, {}},
+          {Seconds(), CollectiveOp::kAllGather, bytes, {}},
+          {time.mlp, CollectiveOp::kReduceScatter, bytes, {}}};
 }
 
 // The mirror of forward, and before it the forward again when everything is recomputed.
@@ -67,11 +73,13 @@ std::vector<GptStep::Piece> GptStep::backward_layer() const {
     pieces = forward_layer();
     split.recompute = "none";
   }
-  const LayerTime time = layer_backward(plan_.model, split, lowering_.cluster().server.gpu, *lowering_.cluster().kernels);
+  const LayerTime time = layer_backward(plan_.model, split, lowering_.cluster().server.gpu,
+                                        *lowering_.cluster().kernels);
   const std::vector<Piece> forward = forward_layer();
   for (auto it = forward.rbegin(); it != forward.rend(); ++it) pieces.push_back(*it);
   bool mlp = true;  // comes first
-  for (auto it = pieces.end() - static_cast<std::ptrdiff_t>(forward.size()); it != pieces.end(); ++it) {
+  for (auto it = pieces.end() - static_cast<std::ptrdiff_t>(forward.size()); it != pieces.end();
+       ++it) {
     if (it->compute == Seconds()) continue;
     it->compute = mlp ? time.mlp : time.attention;
     mlp = false;
@@ -80,7 +88,8 @@ std::vector<GptStep::Piece> GptStep::backward_layer() const {
 }
 
 // Analytic: all the layers' kernels as one, then all their collectives as one pause.
-void GptStep::repeat(const std::vector<Piece>& layer, int count, const Group& group, std::vector<Piece>& out) {
+void GptStep::repeat(const std::vector<Piece>& layer, int count, const Group& group,
+                     std::vector<Piece>& out) {
   if (plan_.tensor_fidelity != Fidelity::kAnalytic && group.size() > 1) {
     for (int i = 0; i < count; ++i) out.insert(out.end(), layer.begin(), layer.end());
     return;
@@ -88,36 +97,49 @@ void GptStep::repeat(const std::vector<Piece>& layer, int count, const Group& gr
   Piece all;
   for (const Piece& piece : layer) {
     all.compute += count * piece.compute;
-    all.pause += count * lowering_.estimate({piece.op, piece.bytes, &group, OpRole::kTensorComm, 0});
+    all.pause +=
+        count * lowering_.estimate({piece.op, piece.bytes, &group, OpRole::kTensorComm, 0});
   }
   out.push_back(all);
 }
 
 // The pieces of `layers` layers of a stage, from `first_layer` in the order the pass takes them.
-std::vector<GptStep::Piece> GptStep::pass(int stage, const Group& group, bool backward, int first_layer, int layers) {
+std::vector<GptStep::Piece> GptStep::pass(int stage, const Group& group, bool backward,
+                                          int first_layer, int layers) {
   std::vector<Piece> pieces;
   const Seconds fixed = backward ? plan_.fixed_backward : plan_.fixed_forward;
   if (fixed > Seconds()) {
-    return {{fixed * (static_cast<double>(layers) / plan_.layers_per_stage), CollectiveOp::kAllReduce, Bytes(), {}}};
+    return {{fixed * (static_cast<double>(layers) / plan_.layers_per_stage),
+             CollectiveOp::kAllReduce,
+             Bytes(),
+             {}}};
   }
   const Cluster& cluster = lowering_.cluster();
   const bool has_logits = stage == plan_.layout.pipeline - 1;
-  const Piece logits{logits_time(plan_.model, plan_.split, cluster.server.gpu, *cluster.kernels, backward), CollectiveOp::kAllReduce, Bytes(), {}};
+  const Piece logits{
+      logits_time(plan_.model, plan_.split, cluster.server.gpu, *cluster.kernels, backward),
+      CollectiveOp::kAllReduce,
+      Bytes(),
+      {}};
   if (has_logits && backward && first_layer == 0) pieces.push_back(logits);
   repeat(backward ? backward_layer() : forward_layer(), layers, group, pieces);
-  if (has_logits && !backward && first_layer + layers == plan_.layers_per_stage) pieces.push_back(logits);
+  if (has_logits && !backward && first_layer + layers == plan_.layers_per_stage)
+    pieces.push_back(logits);
   return pieces;
 }
 
-GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group, const std::vector<OpId>& after,
-                           std::string_view label, int micro_batch) {
+GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
+                           const std::vector<OpId>& after, std::string_view label,
+                           int micro_batch) {
   const auto number = static_cast<std::uint32_t>(micro_batch);
-  const std::uint32_t name = graph_.label(label), tensor_comm = graph_.label("tensor-parallel collectives");
+  const std::uint32_t name = graph_.label(label),
+                      tensor_comm = graph_.label("tensor-parallel collectives");
   Span span{{}, after};
   for (const Piece& piece : pieces) {
     if (piece.compute > Seconds() || span.first.empty()) {
       for (std::size_t i = 0; i < group.size(); ++i) {
-        const OpId op = graph_.add_compute(group.ranks[i], piece.compute, OpRole::kCompute, name, number);
+        const OpId op =
+            graph_.add_compute(group.ranks[i], piece.compute, OpRole::kCompute, name, number);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }
@@ -125,13 +147,15 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
     }
     if (piece.pause > Seconds()) {
       for (std::size_t i = 0; i < group.size(); ++i) {
-        const OpId op = graph_.add_delay(group.ranks[i], piece.pause, OpRole::kTensorComm, tensor_comm, number);
+        const OpId op =
+            graph_.add_delay(group.ranks[i], piece.pause, OpRole::kTensorComm, tensor_comm, number);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }
     }
     if (piece.bytes > Bytes() && group.size() > 1) {
-      span.last = lowering_.collective({piece.op, piece.bytes, &group, OpRole::kTensorComm, number}, span.last, plan_.tensor_fidelity);
+      span.last = lowering_.collective({piece.op, piece.bytes, &group, OpRole::kTensorComm, number},
+                                       span.last, plan_.tensor_fidelity);
     }
   }
   return span;
@@ -151,8 +175,9 @@ GptStep::Stage GptStep::schedule(int stage, int replica) {
   };
   const auto one_backward = [&] {
     const int i = static_cast<int>(out.backward.size());
-    out.backward.push_back(i + 1 < l.micro_batches ? run(backward, group, out.end, "backward", i)
-                                                   : last_backward(stage, replica, group, out.end, i));
+    out.backward.push_back(i + 1 < l.micro_batches
+                               ? run(backward, group, out.end, "backward", i)
+                               : last_backward(stage, replica, group, out.end, i));
     out.end = out.backward.back().last;
   };
   // 1F1B: as many forwards ahead as there are stages after this one, then one of each in turn.
@@ -168,16 +193,20 @@ GptStep::Stage GptStep::schedule(int stage, int replica) {
 
 // The last micro-batch's backward in as many parts as there are buckets: a bucket's gradients are
 // complete when its layers' last backward is.
-GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group, const std::vector<OpId>& after, int micro_batch) {
+GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group,
+                                     const std::vector<OpId>& after, int micro_batch) {
   Span whole{{}, after};
   int done = 0;
   for (int b = 0; b < plan_.buckets; ++b) {
     const int until = plan_.layers_per_stage * (b + 1) / plan_.buckets;
-    const Span part = run(pass(stage, group, true, done, until - done), group, whole.last, "backward", micro_batch);
+    const Span part = run(pass(stage, group, true, done, until - done), group, whole.last,
+                          "backward", micro_batch);
     if (whole.first.empty()) whole.first = part.first;
     whole.last = part.last;
     done = until;
-    for (int t = 0; t < plan_.layout.tensor; ++t) bucket(stage, t, b)[static_cast<std::size_t>(replica)] = part.last[static_cast<std::size_t>(t)];
+    for (int t = 0; t < plan_.layout.tensor; ++t)
+      bucket(stage, t, b)[static_cast<std::size_t>(replica)] =
+          part.last[static_cast<std::size_t>(t)];
   }
   return whole;
 }
@@ -185,7 +214,8 @@ GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group,
 // Activations forward and their gradients backward between two neighbouring stages.
 void GptStep::connect(int stage, int replica) {
   const bool cut = plan_.scatter_gather || plan_.split.sequence_parallel;
-  const double whole = kElement * plan_.model.sequence * plan_.split.micro_batch * plan_.model.hidden;
+  const double whole =
+      kElement * plan_.model.sequence * plan_.split.micro_batch * plan_.model.hidden;
   const Bytes bytes = Bytes::of(whole / (cut ? plan_.layout.tensor : 1));
   Stage& near = at(stage, replica);
   Stage& far = at(stage + 1, replica);
@@ -193,10 +223,12 @@ void GptStep::connect(int stage, int replica) {
     const auto i = static_cast<std::size_t>(t);
     const Rank a = rank(stage, replica, t), b = rank(stage + 1, replica, t);
     for (std::size_t m = 0; m < near.forward.size(); ++m) {
-      const OpId there = lowering_.send(a, b, bytes, OpRole::kPipelineComm, "activations", static_cast<std::uint32_t>(m));
+      const OpId there = lowering_.send(a, b, bytes, OpRole::kPipelineComm, "activations",
+                                        static_cast<std::uint32_t>(m));
       graph_.add_edge(near.forward[m].last[i], there);
       graph_.add_edge(there, far.forward[m].first[i]);
-      const OpId back = lowering_.send(b, a, bytes, OpRole::kPipelineComm, "activation gradients", static_cast<std::uint32_t>(m));
+      const OpId back = lowering_.send(b, a, bytes, OpRole::kPipelineComm, "activation gradients",
+                                       static_cast<std::uint32_t>(m));
       graph_.add_edge(far.backward[m].last[i], back);
       graph_.add_edge(back, near.backward[m].first[i]);
     }
@@ -206,7 +238,8 @@ void GptStep::connect(int stage, int replica) {
 void GptStep::reduce_gradients() {
   const GptLayout& l = plan_.layout;
   for (int stage = 0; stage < l.pipeline; ++stage) {
-    const Bytes bytes = Bytes::of(plan_.parameters_per_rank(stage) * plan_.gradient_bytes / plan_.buckets);
+    const Bytes bytes =
+        Bytes::of(plan_.parameters_per_rank(stage) * plan_.gradient_bytes / plan_.buckets);
     for (int t = 0; t < l.tensor; ++t) {
       std::vector<Rank> members;
       for (int d = 0; d < l.data; ++d) members.push_back(rank(stage, d, t));
@@ -220,7 +253,9 @@ void GptStep::reduce_gradients() {
           graph_.add_edge(before[d], both);
           ready[d] = both;
         }
-        before = lowering_.collective({CollectiveOp::kAllReduce, bytes, &group, OpRole::kDataComm, static_cast<std::uint32_t>(b)}, ready);
+        before = lowering_.collective({CollectiveOp::kAllReduce, bytes, &group, OpRole::kDataComm,
+                                       static_cast<std::uint32_t>(b)},
+                                      ready);
       }
       bucket(stage, t, plan_.buckets - 1) = before;
     }
@@ -233,9 +268,11 @@ void GptStep::step_optimizer(int stage, int replica) {
   constexpr double kAdamTraffic = 30;
   const Cluster& cluster = lowering_.cluster();
   const Kernel adam{0, 0, 0, 1, Bytes::of(kAdamTraffic * plan_.parameters_per_rank(stage)), 1};
-  const Seconds time = plan_.fixed_forward > Seconds() ? Seconds() : cluster.kernels->time(cluster.server.gpu, adam);
+  const Seconds time =
+      plan_.fixed_forward > Seconds() ? Seconds() : cluster.kernels->time(cluster.server.gpu, adam);
   for (int t = 0; t < plan_.layout.tensor; ++t) {
-    const OpId op = graph_.add_compute(rank(stage, replica, t), time, OpRole::kCompute, graph_.label("optimizer"));
+    const OpId op = graph_.add_compute(rank(stage, replica, t), time, OpRole::kCompute,
+                                       graph_.label("optimizer"));
     graph_.add_edge(at(stage, replica).end[static_cast<std::size_t>(t)], op);
     graph_.add_edge(bucket(stage, t, plan_.buckets - 1)[static_cast<std::size_t>(replica)], op);
   }

@@ -21,10 +21,10 @@ struct GptPlan {
   TransformerSplit split;
   GptLayout layout;
   int layers_per_stage = 1;
-  bool scatter_gather = false;       ///< pipeline messages are cut into t parts
+  bool scatter_gather = false;  ///< pipeline messages are cut into t parts
   bool overlap_gradients = true;
-  int buckets = 1;                   ///< of the gradient all-reduce
-  double gradient_bytes = 4;         ///< per parameter
+  int buckets = 1;            ///< of the gradient all-reduce
+  double gradient_bytes = 4;  ///< per parameter
   Fidelity tensor_fidelity = Fidelity::kAnalytic;
   Seconds fixed_forward, fixed_backward;  ///< both 0: computed; else the time of a stage's pass
 
@@ -57,17 +57,23 @@ class GptStep {
 
   std::vector<Piece> forward_layer() const;
   std::vector<Piece> backward_layer() const;
-  void repeat(const std::vector<Piece>& layer, int count, const Group& group, std::vector<Piece>& out);
-  std::vector<Piece> pass(int stage, const Group& group, bool backward, int first_layer, int layers);
-  Span run(const std::vector<Piece>& pieces, const Group& group, const std::vector<OpId>& after, std::string_view label, int micro_batch);
+  void repeat(const std::vector<Piece>& layer, int count, const Group& group,
+              std::vector<Piece>& out);
+  std::vector<Piece> pass(int stage, const Group& group, bool backward, int first_layer,
+                          int layers);
+  Span run(const std::vector<Piece>& pieces, const Group& group, const std::vector<OpId>& after,
+           std::string_view label, int micro_batch);
   Stage schedule(int stage, int replica);
-  Span last_backward(int stage, int replica, const Group& group, const std::vector<OpId>& after, int micro_batch);
+  Span last_backward(int stage, int replica, const Group& group, const std::vector<OpId>& after,
+                     int micro_batch);
   void reduce_gradients();
   void connect(int stage, int replica);
   void step_optimizer(int stage, int replica);
 
   Rank rank(int stage, int replica, int tensor) const;
-  Stage& at(int stage, int replica) { return stages_[static_cast<std::size_t>(stage * plan_.layout.data + replica)]; }
+  Stage& at(int stage, int replica) {
+    return stages_[static_cast<std::size_t>(stage * plan_.layout.data + replica)];
+  }
   const Group& tensor_group(int stage, int replica);
 
   const GptPlan& plan_;
@@ -79,7 +85,8 @@ class GptStep {
   /// and after lowering the one after which they are reduced.
   std::vector<std::vector<OpId>> buckets_;
   std::vector<OpId>& bucket(int stage, int tensor, int index) {
-    return buckets_[static_cast<std::size_t>((stage * plan_.layout.tensor + tensor) * plan_.buckets + index)];
+    return buckets_[static_cast<std::size_t>(
+        (stage * plan_.layout.tensor + tensor) * plan_.buckets + index)];
   }
 };
 

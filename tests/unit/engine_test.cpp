@@ -87,9 +87,9 @@ struct Graph : OpGraph {
   OpId flow(std::size_t resource, double bytes, std::vector<OpId> after = {}) {
     FlowPath path;
     path.shares = {{ResourceId(resource), 1}};
-    return link(add_flow(Rank(0), add_path(path), Bytes::of(bytes), OpRole::kDataComm,
-                         label("send")),
-                after);
+    return link(
+        add_flow(Rank(0), add_path(path), Bytes::of(bytes), OpRole::kDataComm, label("send")),
+        after);
   }
   void slows(OpId op, double slowdown, std::vector<Rank> ranks) {
     set_occupancy(op, add_occupancy({std::move(ranks), slowdown}));

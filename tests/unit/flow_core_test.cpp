@@ -75,8 +75,8 @@ TEST(FlowCore, ASmallFlowBesideATreeFlow) {
   expect_batch(next(core), 2.4e-3, ops({0}));
 }
 
-// While it pays its latency a flow takes no bandwidth: op 0 has the link for 2 us (100 kB) alone, then
-// half of it for its other 100 kB (4 us). Op 1 then has 4 us × 25 GB/s = 100 kB done.
+// While it pays its latency a flow takes no bandwidth: op 0 has the link for 2 us (100 kB) alone,
+// then half of it for its other 100 kB (4 us). Op 1 then has 4 us × 25 GB/s = 100 kB done.
 TEST(FlowCore, PaysTheLatencyBeforeTheBytes) {
   FlowCore core({50 * kGB});
   const FlowPath now = over({whole(0)});

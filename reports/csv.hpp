@@ -1,0 +1,25 @@
+// Results as CSV: RFC 4180, LF, a header line, "." decimals, shortest round-trip numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/json.hpp"
+
+namespace trainyard {
+
+/// metric,unit,value; for a comparison metric,unit and per result value, claim, deviation.
+std::string metrics_csv(const Json& document);
+/// Choices of the collective library: run,operation,bytes,ranks,…; one line each.
+std::string collectives_csv(const Json& document);
+/// run,pointer,value,kind,low,high,outside,text: where every tagged number comes from.
+std::string parameters_csv(const Json& document);
+/// The rows of a collective job as the command prints them, one object per size.
+Json collective_rows(const Json& measured);
+std::string collective_csv(const Json& measured);
+
+/// One line. Cells with a comma, quote or line break are quoted; text that a spreadsheet would take
+/// for a formula (= + - @ tab CR first) gets an apostrophe before it.
+std::string csv_line(const std::vector<Json>& cells);
+
+}  // namespace trainyard

@@ -1,0 +1,24 @@
+// What is written into an --out folder: the plug-in interface of one file.
+#pragma once
+
+#include <string>
+
+#include "sim/json.hpp"
+#include "sim/registry.hpp"
+
+namespace trainyard {
+
+/// A pure function of a document, which is a run's result.json or a comparison
+/// ({"rows", "results", …}): the same document gives the same bytes.
+class Report {
+ public:
+  static constexpr std::string_view kInterface = "report";
+  virtual ~Report() = default;
+  virtual std::string file_name() const = 0;
+  virtual std::string render(const Json& document) const = 0;
+};
+
+/// A comparison, not a run.
+inline bool is_comparison(const Json& document) { return document.find("results") != nullptr; }
+
+}  // namespace trainyard
