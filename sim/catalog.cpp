@@ -34,7 +34,7 @@ class Tagger {
     if (node.is_object()) {
       for (auto& [key, child] : node.members()) {
         if (key == "base" || key == "source" || key == "kind") continue;
-        tag(child, pointer + "/" + key);
+        tag(child, fmt::format("{}/{}", pointer, key));
       }
       return;
     }

@@ -96,7 +96,7 @@ Json load_claim(const std::string& path) {
     if (!row.is_object()) fault("/rows/" + metric, "is not an object of values by scenario name");
     for (const auto& [name, value] : row.members()) {
       if (!value.is_number())
-        fault("/rows/" + metric + "/" + name,
+        fault(fmt::format("/rows/{}/{}", metric, name),
               fmt::format("is {}, not a number", value.type_name()));
     }
   }

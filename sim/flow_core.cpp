@@ -18,7 +18,7 @@ bool due(double date, double now) {
 
 }  // namespace
 
-FlowCore::FlowCore(std::vector<double> capacities)
+FlowCore::FlowCore(const std::vector<double>& capacities)
     : solver_(capacities), carried_(capacities.size(), 0.0) {}
 
 std::size_t FlowCore::new_slot() {

@@ -15,7 +15,7 @@ namespace trainyard {
 /// start + latency + bytes / rate to the last bit.
 class FlowCore {
  public:
-  explicit FlowCore(std::vector<double> capacities);
+  explicit FlowCore(const std::vector<double>& capacities);
 
   void start_flow(OpId op, const FlowPath& path, double bytes);
   void start_pause(OpId op, double seconds);

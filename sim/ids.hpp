@@ -23,6 +23,12 @@ class Id {
   std::uint32_t index_ = kNone;
 };
 
+/// Where element (outer, inner) of a table with rows of `width` stands in a flat array.
+constexpr std::size_t flat_index(int outer, int width, int inner) {
+  return static_cast<std::size_t>(outer) * static_cast<std::size_t>(width) +
+         static_cast<std::size_t>(inner);
+}
+
 using Rank = Id<struct RankTag>;            ///< a GPU of the cluster, numbered server by server
 using NodeId = Id<struct NodeTag>;          ///< a vertex of the topology graph
 using ServerId = Id<struct ServerTag>;      ///< a server, 0 … servers-1

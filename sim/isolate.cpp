@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <thread>
@@ -63,6 +64,7 @@ void write_all(int fd, const std::string& text) {
 Child start(const std::function<Json()>& task) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+  std::fflush(nullptr);  // or the child would write what is still buffered a second time
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error(fmt::format("no child process: {}", std::strerror(errno)));

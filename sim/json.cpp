@@ -97,6 +97,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool open(Json v) {
     if (stack_.size() >= kMaxDepth) {
       fault = fmt::format("nested deeper than {} levels", kMaxDepth);
+      hint = "no scenario needs that; is this the right file?";
       return false;
     }
     stack_.push_back(place(std::move(v)));
@@ -142,6 +143,15 @@ nlohmann::ordered_json to_library(const Json& v) {
 }
 
 bool is_tagged_leaf(const Json& v) { return v.find("value") != nullptr; }
+
+// A catalogue name, tagged or not, that is to be changed inside: {"base": name}.
+void open_name(Json& v) {
+  const Json* name = is_tagged_leaf(v) ? v.find("value") : &v;
+  if (!name->is_string()) return;
+  Json named = Json::object();
+  named["base"] = *name;
+  v = std::move(named);
+}
 
 // A patch that names another kind or catalogue entry starts afresh: the fields of the old one would
 // mean nothing there.
@@ -281,11 +291,7 @@ void merge_patch(Json& target, const Json& patch) {
     target = patch;
     return;
   }
-  if (target.is_string()) {
-    Json named = Json::object();
-    named["base"] = std::move(target);
-    target = std::move(named);
-  }
+  open_name(target);
   if (names_another(target, patch)) target = Json::object();
   if (!target.is_object() || is_tagged_leaf(target)) {
     target = Json::object();
@@ -305,16 +311,14 @@ void set_at(Json& root, const std::vector<std::string>& keys, Json value) {
     if (at->is_array()) {
       const auto index = to_index(key);
       if (!index || *index >= at->items().size()) {
-        throw UsageError(fmt::format("no element \"{}\" in a list of {}", key, at->items().size()));
+        throw UsageError(fmt::format("no element \"{}\" in a list of {} (elements count from 0)",
+                                     key, at->items().size()));
       }
       at = &at->items()[*index];
       continue;
     }
-    if (at->is_string()) {
-      Json named = Json::object();
-      named["base"] = std::move(*at);
-      *at = std::move(named);
-    } else if (!at->is_object() || is_tagged_leaf(*at)) {
+    open_name(*at);
+    if (!at->is_object() || is_tagged_leaf(*at)) {
       *at = Json::object();
     }
     at = &(*at)[key];

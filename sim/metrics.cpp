@@ -20,7 +20,7 @@ constexpr std::array kMetrics{
            "time of one training iteration, from its first kernel to its last operation",
            Show::kSeconds},
     Metric{"tokens_per_s", "tokens per second", "1/s", "global_batch · sequence / step_time_s",
-           Show::kTokens},
+           Show::kNumber},
     Metric{"model_tflops_per_gpu", "model TFLOPS per GPU", "TFLOPS",
            "72·B·s·l·h²·(1 + s/6h + V/12lh) / step_time_s / GPUs / 1e12; no recomputation counted"},
     Metric{"mfu", "MFU", "1", "model FLOPS per GPU / dense BF16 peak", Show::kFraction},
@@ -75,8 +75,6 @@ std::string show_metric(const Metric& metric, double value) {
       return show(Bytes::of(value));
     case Show::kFraction:
       return fmt::format("{:.2f}%", 100 * value);
-    case Show::kTokens:
-      return fmt::format("{:.4g}", value);
     case Show::kNumber:
       return fmt::format("{:.4g}", value);
   }

@@ -41,10 +41,16 @@ void Reader::read_root(const std::function<void()>& body) {
 
 void Reader::check(bool holds, std::string_view field, const std::string& message,
                    const std::string& hint) {
-  if (!holds) fault(field.empty() ? frames_.back().pointer : pointer_to(field), message, hint);
+  if (holds || misread_ > frames_.back().misread) return;
+  add_fault(field.empty() ? frames_.back().pointer : pointer_to(field), message, hint);
 }
 
 void Reader::fault(const std::string& pointer, std::string message, std::string hint) {
+  ++misread_;
+  add_fault(pointer, std::move(message), std::move(hint));
+}
+
+void Reader::add_fault(const std::string& pointer, std::string message, std::string hint) {
   const std::string origin = origins_ != nullptr ? origins_->file_of(pointer) : std::string();
   faults_.push_back({origin.empty() ? file_ : origin, pointer.empty() ? "/" : pointer,
                      std::move(message), std::move(hint)});
@@ -270,7 +276,7 @@ const Json* Reader::expand(const Json& node, std::string_view catalog, const std
 
 void Reader::in_frame(const Json& node, const std::string& pointer,
                       const std::function<void()>& body) {
-  frames_.push_back({&node, pointer, {}});
+  frames_.push_back({&node, pointer, {}, misread_});
   body();
   const Frame frame = std::move(frames_.back());
   if (node.is_object()) check_unknown_keys(frame);
@@ -281,7 +287,7 @@ void Reader::check_unknown_keys(const Frame& frame) {
   for (const auto& [key, value] : frame.node->members()) {
     if (is_meta_key(key) && frame.pointer != "") continue;
     if (std::find(frame.known.begin(), frame.known.end(), key) != frame.known.end()) continue;
-    fault(frame.pointer + "/" + key, "is not a field here", suggest(key, frame.known));
+    add_fault(frame.pointer + "/" + key, "is not a field here", suggest(key, frame.known));
   }
 }
 

@@ -34,6 +34,7 @@ class Reader : public Archive {
   /// Throws ScenarioError with all faults, if there are any.
   void throw_faults() const;
 
+  /// Says nothing in an object where a value could not be read: it would judge a default.
   void check(bool holds, std::string_view field, const std::string& message,
              const std::string& hint) override;
 
@@ -55,6 +56,7 @@ class Reader : public Archive {
     const Json* node;  ///< an object or a list
     std::string pointer;
     std::vector<std::string_view> known;  ///< member names that fields() asked for
+    std::size_t misread;                  ///< unreadable values that were met before this object
   };
   void read_root(const std::function<void()>& body);
   /// The child of that slot without its tag, or nullptr; notes a fault when it is required.
@@ -65,7 +67,9 @@ class Reader : public Archive {
   const Json* expand(const Json& node, std::string_view catalog, const std::string& pointer);
   double in_limits(const Slot&, double value, double present, const Dimension* dimension);
   std::string pointer_to(std::string_view name) const;
+  /// A value that could not be read.
   void fault(const std::string& pointer, std::string message, std::string hint = {});
+  void add_fault(const std::string& pointer, std::string message, std::string hint);
 
   std::string file_;
   const Origins* origins_;
@@ -74,6 +78,7 @@ class Reader : public Archive {
   std::vector<std::unique_ptr<Json>> expanded_;  ///< catalogue merges that frames point into
   const Json* tag_ = nullptr;                    ///< the tagged form of the leaf being read
   std::vector<Diagnostic> faults_;
+  std::size_t misread_ = 0;  ///< faults that left a value at its default
   std::vector<Parameter> parameters_;
   const Json& root_;
 };

@@ -87,16 +87,34 @@ std::vector<std::string> enabled_names(const Json& root, const std::string& file
         file, "/enable", fmt::format("is {}, not a list of features", enable->type_name()),
         R"(like ["rdma"])"});
   }
-  for (const Json& name : enable->items()) {
-    if (!name.is_string() ||
-        std::find(known.begin(), known.end(), name.as_string()) == known.end()) {
-      const std::string word = name.is_string() ? name.as_string() : dump_json(name, -1);
-      throw ScenarioError(Diagnostic{file, "/enable", fmt::format("\"{}\" is not a feature", word),
-                                     suggest(word, known)});
-    }
-    names.push_back(name.as_string());
+  std::vector<Diagnostic> faults;
+  for (std::size_t i = 0; i < enable->items().size(); ++i) {
+    const Json& name = enable->items()[i];
+    names.push_back(name.is_string() ? name.as_string() : dump_json(name, -1));
+    if (name.is_string() && std::find(known.begin(), known.end(), names.back()) != known.end())
+      continue;
+    faults.push_back({file, fmt::format("/enable/{}", i),
+                      fmt::format("\"{}\" is not a feature", names.back()),
+                      suggest(names.back(), known)});
   }
+  if (!faults.empty()) throw ScenarioError(std::move(faults));
   return names;
+}
+
+void check_features(const Json* features, const Origins& origins) {
+  if (features == nullptr) return;
+  std::vector<Diagnostic> faults;
+  const auto object = [&](const Json& value, const std::string& pointer) {
+    if (value.is_object()) return;
+    faults.push_back({origins.file_of(pointer), pointer,
+                      fmt::format("is {}, not an object", value.type_name()),
+                      R"(like {"rdma": {"cluster": {"transport": "rdma"}}})"});
+  };
+  object(*features, "/features");
+  if (features->is_object()) {
+    for (const auto& [name, patch] : features->members()) object(patch, "/features/" + name);
+  }
+  if (!faults.empty()) throw ScenarioError(std::move(faults));
 }
 
 }  // namespace
@@ -104,10 +122,11 @@ std::vector<std::string> enabled_names(const Json& root, const std::string& file
 void Origins::note(const Json& value, const std::string& pointer, const std::string& file) {
   files_[pointer] = file;
   if (value.is_object()) {
-    for (const auto& [key, member] : value.members()) note(member, pointer + "/" + key, file);
+    for (const auto& [key, member] : value.members())
+      note(member, fmt::format("{}/{}", pointer, key), file);
   } else if (value.is_array()) {
     for (std::size_t i = 0; i < value.items().size(); ++i)
-      note(value.items()[i], pointer + "/" + std::to_string(i), file);
+      note(value.items()[i], fmt::format("{}/{}", pointer, i), file);
   }
 }
 
@@ -127,8 +146,9 @@ ResolvedScenario resolve_scenario(Json root, const std::string& file,
   Origins origins;
   Json resolved = extend(std::move(root), file, chain, origins);
   for (const std::string& set : sets) apply_set(resolved, origins, set);
-  const std::vector<std::string> enabled = enabled_names(resolved, file);
-  if (const Json* found = resolved.find("features"); found != nullptr && found->is_object()) {
+  check_features(resolved.find("features"), origins);
+  const std::vector<std::string> enabled = enabled_names(resolved, origins.file_of("/enable"));
+  if (const Json* found = resolved.find("features")) {
     const Json features = *found;
     for (const auto& [name, patch] : features.members()) {
       if (std::find(enabled.begin(), enabled.end(), name) == enabled.end()) continue;

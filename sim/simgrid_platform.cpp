@@ -62,6 +62,7 @@ class TopologyZone : public NetZoneImpl {
       enter_server(to, route);
     }
     std::vector<sg::Link*> links;
+    links.reserve(route.size());
     for (const ResourceId resource : route) links.push_back(links_[resource.index()]);
     return links;
   }
@@ -211,6 +212,7 @@ std::unique_ptr<sg::Engine> make_engine() {
   arguments.emplace_back("--cfg=contexts/factory:thread");
   arguments.emplace_back("--cfg=debug/clean-atexit:no");
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   int argc = static_cast<int>(arguments.size());

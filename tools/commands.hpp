@@ -40,8 +40,18 @@ ExitCode docs_command(const std::string& page);
 
 /// Writes to stdout and reports a full disk or closed pipe as UsageError.
 void print(const std::string& text);
+
+/// What --assert demands of a result: "metric<limit".
+struct Assertion {
+  std::string metric;
+  std::string condition;  ///< as written, like "<=10"
+  double limit = 0;
+  bool or_equal = false;
+};
+/// Throws UsageError for one that is no assertion.
+std::vector<Assertion> parse_asserts(const std::vector<std::string>& texts);
 /// Checks every assertion against a result's metrics; prints those that fail. kOk or kAssert.
-/// Throws UsageError for one that is no assertion or names no metric.
-ExitCode check_asserts(const std::vector<std::string>& asserts, const Json& result);
+/// Throws UsageError for one that names no metric.
+ExitCode check_asserts(const std::vector<Assertion>& asserts, const Json& result);
 
 }  // namespace trainyard

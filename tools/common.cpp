@@ -19,20 +19,30 @@ void print(const std::string& text) {
   }
 }
 
-ExitCode check_asserts(const std::vector<std::string>& asserts, const Json& result) {
-  ExitCode code = ExitCode::kOk;
-  for (const std::string& text : asserts) {
+std::vector<Assertion> parse_asserts(const std::vector<std::string>& texts) {
+  std::vector<Assertion> asserts;
+  for (const std::string& text : texts) {
     const std::size_t at = text.find_first_of("<>");
-    const bool or_equal = at != std::string::npos && at + 1 < text.size() && text[at + 1] == '=';
-    double limit = 0;
-    const char* begin = text.data() + std::min(text.size(), at + (or_equal ? 2 : 1));
-    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), limit);
+    Assertion a;
+    a.or_equal = at != std::string::npos && at + 1 < text.size() && text[at + 1] == '=';
+    const char* begin = text.data() + std::min(text.size(), at + (a.or_equal ? 2 : 1));
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), a.limit);
     if (at == std::string::npos || error != std::errc() || end != text.data() + text.size()) {
       throw UsageError(fmt::format(
           "--assert \"{}\" is not metric<number (write --assert 'step_time_s<10'; also <=, >, >=)",
           text));
     }
-    const std::string key = text.substr(0, at);
+    a.metric = text.substr(0, at);
+    a.condition = text.substr(at);
+    asserts.push_back(std::move(a));
+  }
+  return asserts;
+}
+
+ExitCode check_asserts(const std::vector<Assertion>& asserts, const Json& result) {
+  ExitCode code = ExitCode::kOk;
+  for (const Assertion& a : asserts) {
+    const std::string& key = a.metric;
     const auto value = metric_value(result.at("metrics"), key);
     if (!value) {
       std::vector<std::string_view> names;
@@ -40,10 +50,11 @@ ExitCode check_asserts(const std::vector<std::string>& asserts, const Json& resu
       throw UsageError(
           fmt::format("--assert: this result has no metric \"{}\" ({})", key, suggest(key, names)));
     }
-    const bool less = text[at] == '<';
-    const bool holds = (less ? *value < limit : *value > limit) || (or_equal && *value == limit);
+    const bool less = a.condition.front() == '<';
+    const bool holds =
+        (less ? *value < a.limit : *value > a.limit) || (a.or_equal && *value == a.limit);
     if (holds) continue;
-    fmt::print(stderr, "assertion failed: {} is {}, not {}\n", key, *value, text.substr(at));
+    fmt::print(stderr, "assertion failed: {} is {}, not {}\n", key, *value, a.condition);
     code = ExitCode::kAssert;
   }
   return code;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <map>
 
@@ -38,8 +39,11 @@ void add_scenario_options(CLI::App* command, CommandLine& line) {
 void add_output_options(CLI::App* command, CommandLine& line) {
   static const std::map<std::string, Format> kFormats{
       {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
-  command->add_option("--format", line.common.format, "text, json or csv on standard output")
-      ->transform(CLI::CheckedTransformer(kFormats));
+  command
+      ->add_option_function<std::string>(
+          "--format", [&](const std::string& name) { line.common.format = kFormats.at(name); },
+          "text, json or csv on standard output")
+      ->check(CLI::IsMember({"text", "json", "csv"}));
   command
       ->add_option("--out", line.common.out, "write results, CSV and report.html into this folder")
       ->type_name("DIR");
@@ -131,6 +135,24 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return fmt::format("\"{}\" is not a command: {}", word, suggest(word, views));
 }
 
+// The first word that looks like an option and is none of the command's, with the likeliest one.
+std::string unknown_option(const CLI::App& app, int argc, char** argv) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const CLI::App& command = chosen.empty() ? app : *chosen.front();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = std::string_view(argv[i]).substr(0, std::strcspn(argv[i], "="));
+    if (!word.starts_with("--") || std::find(views.begin(), views.end(), word) != views.end())
+      continue;
+    return fmt::format("{} is not an option here: {}", word, suggest(word, views));
+  }
+  return {};
+}
+
 int exit_with(ExitCode code) { return static_cast<int>(code); }
 
 int fail(ExitCode code, const std::string& message) {
@@ -151,7 +173,9 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    const std::string unknown = unknown_command(app, argc, argv);
+    std::string unknown = unknown_command(app, argc, argv);
+    if (unknown.empty() && dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr)
+      unknown = unknown_option(app, argc, argv);
     return fail(ExitCode::kUsage,
                 unknown.empty() ? std::string(e.what()) + " (see trainyard --help)" : unknown);
   }

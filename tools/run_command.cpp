@@ -10,8 +10,11 @@
 namespace trainyard {
 
 ExitCode run_command(const std::string& scenario, const CommonOptions& options) {
+  // What is wrong with an assertion is said before anything is simulated, or at least written.
+  const std::vector<Assertion> asserts = parse_asserts(options.asserts);
   LoadedScenario loaded = load_scenario(scenario, options.load);
   const Json result = run_scenario(loaded);
+  const ExitCode code = check_asserts(asserts, result);
   if (!options.out.empty()) write_folder(options.out, result);
   switch (options.format) {
     case Format::kText:
@@ -24,11 +27,12 @@ ExitCode run_command(const std::string& scenario, const CommonOptions& options) 
       print(metrics_csv(result));
       break;
   }
-  return check_asserts(options.asserts, result);
+  return code;
 }
 
 ExitCode compare_command(const std::vector<std::string>& scenarios, const CommonOptions& options) {
   std::vector<LoadedScenario> loaded;
+  loaded.reserve(scenarios.size());
   for (const std::string& file : scenarios) loaded.push_back(load_scenario(file, options.load));
   const Json claim = load_claim(loaded.front().claim_file);
   const Json comparison = compare_results(run_scenarios(loaded), claim);

@@ -103,7 +103,7 @@ class FatTree : public Topology {
     if (per_leaf.size() > 1) {
       for (const auto& [at, members] : per_pod) {
         tree.switches.push_back(
-            upper_[static_cast<std::size_t>(at * upper_per_pod() + upper_index(j))]);
+            upper_[flat_index(at, upper_per_pod(), upper_index(j))]);
         tree.widest = std::max(tree.widest, leaves_of_pod[at]);
         if (per_pod.size() > 1)
           tree.edges.push_back(
@@ -147,7 +147,7 @@ class FatTree : public Topology {
   int upper_per_pod() const { return shape_.tiers == 3 ? shape_.up : shape_.roots; }
   int upper_index(int j) const { return j % upper_per_pod(); }
   NodeId core_at(int j, int c) const {
-    return cores_[static_cast<std::size_t>(j * shape_.roots + c % shape_.roots)];
+    return cores_[flat_index(j, shape_.roots, c % shape_.roots)];
   }
 
   // Which of the parallel ways up: by destination (no two destinations of a leaf share one where it
@@ -189,7 +189,7 @@ class FatTree : public Topology {
     for (int i = 0; i < shape_.leaves; ++i) {
       for (int j = 0; j < shape_.up; ++j) {
         const NodeId high =
-            upper_[static_cast<std::size_t>(pod(i) * upper_per_pod() + upper_index(j))];
+            upper_[flat_index(pod(i), upper_per_pod(), upper_index(j))];
         add_pair(leaves_[static_cast<std::size_t>(i)], high, into_switch(), into_switch(), rate(),
                  leaf_up_, leaf_down_);
       }
@@ -202,7 +202,7 @@ class FatTree : public Topology {
     for (int p = 0; p < shape_.pods; ++p) {
       for (int j = 0; j < shape_.up; ++j) {
         for (int c = 0; c < shape_.leaves_per_pod; ++c) {
-          const NodeId low = upper_[static_cast<std::size_t>(p * shape_.up + j)];
+          const NodeId low = upper_[flat_index(p, shape_.up, j)];
           add_pair(low, core_at(j, c), into_switch(), into_switch(), rate(), pod_up_, pod_down_);
         }
       }

@@ -35,9 +35,11 @@ std::vector<Levels::Phase> Levels::phases(const CollectiveCall& call,
                 {}};
     for (std::size_t g = 0; g < (inside ? servers : local); ++g) {
       std::vector<std::size_t> at;
+      at.reserve(group.size());
       for (std::size_t i = 0; i < (inside ? local : servers); ++i)
         at.push_back(inside ? g * local + i : i * local + g);
       std::vector<Rank> ranks;
+      ranks.reserve(at.size());
       for (const std::size_t p : at) ranks.push_back(group.ranks[p]);
       phase.groups.push_back(&context.group(std::move(ranks)));
       phase.positions.push_back(std::move(at));

@@ -33,7 +33,7 @@ class SharpCollective : public Collective {
       const Group* whole = call.group;
       return context.sharp.refusal({&whole, 1}, call.bytes);
     }
-    const std::string shape = levels_.refuses(call, context);
+    std::string shape = levels_.refuses(call, context);
     if (!shape.empty()) return shape;
     const auto [groups, bytes] = levels_.rails(call, context);
     return context.sharp.refusal(groups, bytes);
@@ -104,6 +104,10 @@ class SharpCollective : public Collective {
     const AggregationTree& tree = context.sharp.tree_of(*call.group);
     const OpId begin = join_of(graph, call.role, entry);
     const OpId end = graph.add_join(call.role);
+    // The last byte that went up still has the whole way to go.
+    const OpId last_byte = graph.add_delay(call.group->ranks.front(), latency(tree, context),
+                                           call.role, graph.label("sharp last byte"));
+    graph.add_edge(last_byte, end);
     const double wire = 1 / device(tree, context).efficiency;
     const Seconds all = latency(tree, context);
     std::size_t member = 0;
@@ -114,7 +118,7 @@ class SharpCollective : public Collective {
       const OpId op = graph.add_flow(rank, graph.add_path(std::move(path).build()),
                                      call.bytes * part, call.role, graph.label(name));
       graph.add_edge(begin, op);
-      graph.add_edge(op, end);
+      graph.add_edge(op, progress == 0 ? last_byte : end);
       occupy(graph, op, {rank}, context.library->sharp_slowdown);
     };
     for (const TreeEdge& edge : tree.edges) {

@@ -18,7 +18,7 @@ double GptPlan::parameters_per_rank(int stage) const {
 GptStep::GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks)
     : plan_(plan), lowering_(lowering), graph_(lowering.graph()), ranks_(ranks) {
   const GptLayout& l = plan.layout;
-  buckets_.assign(static_cast<std::size_t>(l.pipeline * l.tensor * plan.buckets),
+  buckets_.assign(flat_index(l.pipeline * l.tensor, plan.buckets, 0),
                   std::vector<OpId>(static_cast<std::size_t>(l.data)));
 }
 
@@ -38,12 +38,14 @@ void GptStep::lower() {
 
 Rank GptStep::rank(int stage, int replica, int tensor) const {
   const GptLayout& l = plan_.layout;
-  return ranks_[static_cast<std::size_t>((stage * l.data + replica) * l.tensor + tensor)];
+  return ranks_[flat_index(stage * l.data + replica, l.tensor, tensor)];
 }
 
 const Group& GptStep::tensor_group(int stage, int replica) {
-  std::vector<Rank> members;
-  for (int i = 0; i < plan_.layout.tensor; ++i) members.push_back(rank(stage, replica, i));
+  std::vector<Rank> members(static_cast<std::size_t>(plan_.layout.tensor));
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i] = rank(stage, replica, static_cast<int>(i));
+  }
   return lowering_.group(std::move(members));
 }
 
@@ -241,8 +243,8 @@ void GptStep::reduce_gradients() {
     const Bytes bytes =
         Bytes::of(plan_.parameters_per_rank(stage) * plan_.gradient_bytes / plan_.buckets);
     for (int t = 0; t < l.tensor; ++t) {
-      std::vector<Rank> members;
-      for (int d = 0; d < l.data; ++d) members.push_back(rank(stage, d, t));
+      std::vector<Rank> members(static_cast<std::size_t>(l.data));
+      for (int d = 0; d < l.data; ++d) members[static_cast<std::size_t>(d)] = rank(stage, d, t);
       const Group& group = lowering_.group(std::move(members));
       std::vector<OpId> before;  // buckets of one group go one after another
       for (int b = 0; b < plan_.buckets; ++b) {

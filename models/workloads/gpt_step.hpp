@@ -72,7 +72,7 @@ class GptStep {
 
   Rank rank(int stage, int replica, int tensor) const;
   Stage& at(int stage, int replica) {
-    return stages_[static_cast<std::size_t>(stage * plan_.layout.data + replica)];
+    return stages_[flat_index(stage, plan_.layout.data, replica)];
   }
   const Group& tensor_group(int stage, int replica);
 
@@ -85,8 +85,8 @@ class GptStep {
   /// and after lowering the one after which they are reduced.
   std::vector<std::vector<OpId>> buckets_;
   std::vector<OpId>& bucket(int stage, int tensor, int index) {
-    return buckets_[static_cast<std::size_t>(
-        (stage * plan_.layout.tensor + tensor) * plan_.buckets + index)];
+    const auto ring = static_cast<int>(flat_index(stage, plan_.layout.tensor, tensor));
+    return buckets_[flat_index(ring, plan_.buckets, index)];
   }
 };
 

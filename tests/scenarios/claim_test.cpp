@@ -1,0 +1,127 @@
+// The all-reduce row of the claim: its values, and how it moves when the hardware does.
+#include <gtest/gtest.h>
+
+#include "sim/compare.hpp"
+#include "tests/support_scenario.hpp"
+
+namespace trainyard {
+namespace {
+
+constexpr double kBytes = 2147483648.0;  // 2 GiB
+constexpr double kRanks = 1024;
+constexpr double kPayload = 0.95;  // LL128
+constexpr double kPasses = 9;      // over host memory, sent and received
+constexpr double kNic = 24e9;      // bytes/s of payload
+const double kRingBytes = 2 * (kRanks - 1) / kRanks * kBytes;
+
+double allreduce(const std::string& name, std::vector<std::string> sets = {}) {
+  sets.emplace_back("jobs=[]");
+  const std::string path = std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/" + name + ".json";
+  return testing::run_file_scenario(path, sets).at("metrics").at("allreduce_time_s").as_number();
+}
+
+void expect_within(double value, double expected, double tolerance) {
+  EXPECT_NEAR(value / expected, 1, tolerance) << value << " against " << expected;
+}
+
+// Three chunks follow each other: reduce_scatter inside (a), the tree (b), all_gather inside (a).
+// The tree is the busiest stage, so the first chunk's a, three b and the last chunk's a remain.
+double sharp_pipeline(double bytes, double nic) {
+  const double a = 7.0 / 8 * bytes / 3 / 232e9, b = bytes / 8 / 3 / (nic * 0.95);
+  return 2 * a + 3 * b;
+}
+
+TEST(Claim, AllReduceRowHolds) {
+  expect_within(allreduce("traditional"), 0.120, 0.05);
+  expect_within(allreduce("dpu"), 0.018, 0.05);
+}
+
+TEST(Claim, FilesDifferOnlyInWhatIsEnabled) {
+  Json a = parse_json(
+      read_text_file(std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/traditional.json"), "a");
+  Json b = parse_json(
+      read_text_file(std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/dpu.json"), "b");
+  for (Json* one : {&a, &b}) {
+    one->erase("enable");
+    one->erase("name");
+  }
+  EXPECT_EQ(a, b);
+}
+
+TEST(Claim, TraditionalIsBoundByHostMemory) {
+  expect_within(allreduce("traditional"), kRingBytes * kPasses / kPayload / 328e9, 0.05);
+  expect_within(allreduce("traditional", {"cluster.server.host.memory_bandwidth=230 GB/s"}),
+                kRingBytes * kPasses / kPayload / 230e9, 0.05);
+}
+
+TEST(Claim, FewCoresBindTcp) {
+  // 42 Gb/s a core; every byte of a node's ring is received by one core and sent by another.
+  const double node = 4 * 42e9 / 8 * kPayload / 2;
+  expect_within(allreduce("traditional", {"cluster.server.host.network_cores=4"}),
+                kRingBytes / node, 0.05);
+}
+
+TEST(Claim, DpuFollowsThePipeline) {
+  expect_within(allreduce("dpu"), sharp_pipeline(kBytes, kNic), 0.05);
+  expect_within(allreduce("dpu", {"probes.allreduce.bytes=4 GiB"}),
+                sharp_pipeline(2 * kBytes, kNic), 0.05);
+  expect_within(allreduce("traditional", {"probes.allreduce.bytes=4 GiB"}),
+                2 * allreduce("traditional"), 0.05);
+}
+
+TEST(Claim, HalfTheLinkRate) {
+  const std::vector<std::string> half{"cluster.server.nic.rate=100 Gb/s",
+                                      "cluster.network.switch.rate=100 Gb/s"};
+  expect_within(allreduce("dpu", half), sharp_pipeline(kBytes, kNic / 2), 0.05);
+}
+
+TEST(Claim, WithoutSharpTheRingRuns) {
+  const double ring = kRingBytes / (8 * kNic * kPayload);
+  expect_within(allreduce("dpu", {R"(enable=["rdma","gpudirect"])"}), ring, 0.05);
+}
+
+TEST(Claim, WithoutRdmaNothingElseHelps) {
+  // GPUDirect and SHARP need RDMA: switched on without it they are inactive, and listed.
+  const std::vector<std::string> sets{R"(enable=["gpudirect","sharp"])"};
+  EXPECT_DOUBLE_EQ(allreduce("dpu", sets), allreduce("traditional"));
+  const Json result =
+      testing::run_file_scenario(std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/dpu.json",
+                                 {R"(enable=["gpudirect","sharp"])", "jobs=[]"});
+  ASSERT_EQ(result.at("inactive").items().size(), 1U);
+  EXPECT_NE(result.at("inactive").items()[0].as_string().find("gpudirect"), std::string::npos);
+}
+
+TEST(Claim, WithoutGpuDirectHostMemoryIsInTheWay) {
+  // Staged: 2 passes on each side of every byte. The ring would need 4 passes per byte of the node.
+  const double with = allreduce("dpu"), without = allreduce("dpu", {R"(enable=["rdma","sharp"])"});
+  EXPECT_GT(without, with);
+}
+
+TEST(Claim, HostDoesNotMoveTheDpuDesign) {
+  EXPECT_DOUBLE_EQ(allreduce("dpu", {"cluster.server.host.network_cores=4",
+                                     "cluster.server.host.memory_bandwidth=100 GB/s"}),
+                   allreduce("dpu"));
+}
+
+TEST(Claim, NothingSimulatedDependsOnIt) {
+  std::vector<Json> results;
+  for (const char* name : {"traditional", "dpu"}) {
+    results.push_back(testing::run_file_scenario(
+        std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/" + name + ".json", {"jobs=[]"}));
+  }
+  const Json claim = load_claim(std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/claim.json");
+  Json zero = claim;
+  for (auto& [metric, row] : zero["rows"].members()) {
+    for (auto& [name, value] : row.members()) value = Json(0.0);
+  }
+  const Json with = compare_results(results, claim), without = compare_results(results, zero);
+  ASSERT_EQ(with.at("rows").items().size(), without.at("rows").items().size());
+  for (std::size_t i = 0; i < with.at("rows").items().size(); ++i) {
+    EXPECT_EQ(dump_json(with.at("rows").items()[i].at("values")),
+              dump_json(without.at("rows").items()[i].at("values")));
+  }
+  EXPECT_EQ(dump_json(with.at("results")), dump_json(without.at("results")));
+}
+
+}  // namespace
+}  // namespace trainyard
