@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
+#include <variant>
 
 #include "reports/docs.hpp"
 #include "reports/folder.hpp"
@@ -61,7 +63,19 @@ ExitCode check_asserts(const std::vector<Assertion>& asserts, const Json& result
 }
 
 ExitCode report_command(const std::string& directory) {
-  write_folder(directory, read_folder(directory));
+  const Json document = read_folder(directory);
+  const auto refuse = [&](const std::exception& e) {
+    throw ScenarioError(Diagnostic{directory, "",
+                                   fmt::format("does not hold a whole result: {}", e.what()),
+                                   "run the scenario again"});
+  };
+  try {
+    write_folder(directory, document);
+  } catch (const std::out_of_range& e) {  // a member is missing
+    refuse(e);
+  } catch (const std::bad_variant_access& e) {  // a member is of another type
+    refuse(e);
+  }
   print(fmt::format("{}/report.html\n", directory));
   return ExitCode::kOk;
 }
