@@ -118,21 +118,24 @@ void Engine::rescale(Compute& compute, double now) {
 }
 
 void Engine::throw_stuck() const {
-  std::string waiting;
-  std::size_t shown = 0, stuck = 0;
-  constexpr std::size_t kShown = 5;
+  std::vector<OpId> work, joins;
   for (std::size_t i = 0; i < graph_.size(); ++i) {
     if (timeline_.finish[i] >= 0) continue;
-    ++stuck;
-    if (graph_.kind(OpId(i)) == OpKind::kJoin || shown == kShown) continue;
-    ++shown;
-    waiting += fmt::format("{}{} waits for {} more", waiting.empty() ? "" : ", ",
-                           graph_.describe(OpId(i)), waits_[i]);
+    (graph_.kind(OpId(i)) == OpKind::kJoin ? joins : work).emplace_back(i);
   }
-  throw StuckError(
-      fmt::format("the workload can never finish: {} of {} operations cannot start ({}); "
-                  "they wait for each other or for something that never ends",
-                  stuck, graph_.size(), waiting));
+  const std::size_t stuck = work.size() + joins.size();
+  // Joins are nothing that a user knows: named only where there is nothing else.
+  const std::vector<OpId>& named = work.empty() ? joins : work;
+  constexpr std::size_t kShown = 5;
+  std::string waiting;
+  for (std::size_t i = 0; i < std::min(named.size(), kShown); ++i) {
+    waiting += fmt::format("{}{} waits for {} more", i == 0 ? "" : ", ", graph_.describe(named[i]),
+                           waits_[named[i].index()]);
+  }
+  throw StuckError(fmt::format(
+      "the workload can never finish: {} of {} operations cannot start ({}); they wait for each "
+      "other or for something that never ends",
+      stuck, graph_.size(), waiting));
 }
 
 }  // namespace trainyard

@@ -102,8 +102,7 @@ class FatTree : public Topology {
     }
     if (per_leaf.size() > 1) {
       for (const auto& [at, members] : per_pod) {
-        tree.switches.push_back(
-            upper_[flat_index(at, upper_per_pod(), upper_index(j))]);
+        tree.switches.push_back(upper_[flat_index(at, upper_per_pod(), upper_index(j))]);
         tree.widest = std::max(tree.widest, leaves_of_pod[at]);
         if (per_pod.size() > 1)
           tree.edges.push_back(
@@ -188,8 +187,7 @@ class FatTree : public Topology {
       upper_.push_back(add_node({NodeKind::kSwitch, 2, static_cast<std::uint32_t>(i)}));
     for (int i = 0; i < shape_.leaves; ++i) {
       for (int j = 0; j < shape_.up; ++j) {
-        const NodeId high =
-            upper_[flat_index(pod(i), upper_per_pod(), upper_index(j))];
+        const NodeId high = upper_[flat_index(pod(i), upper_per_pod(), upper_index(j))];
         add_pair(leaves_[static_cast<std::size_t>(i)], high, into_switch(), into_switch(), rate(),
                  leaf_up_, leaf_down_);
       }

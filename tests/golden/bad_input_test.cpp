@@ -58,7 +58,7 @@ std::string changed(const std::vector<std::pair<std::string, std::string>>& chan
 class BadInput : public ::testing::Test {
  protected:
   CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command_in(folder, arguments);
+    return run_command_in(TRAINYARD_BINARY, folder, arguments);
   }
   /// `run` and `check` of s.json with that text both say exactly this; --out stays empty.
   void expect(const std::string& text, int exit_code, const std::string& message) {

@@ -53,13 +53,13 @@ class TemporaryFolder {
 };
 
 /// Runs the command in the folder, so that messages name files as the test wrote them.
-inline CommandResult run_command_in(const TemporaryFolder& folder,
+inline CommandResult run_command_in(const char* command, const TemporaryFolder& folder,
                                     std::vector<std::string> arguments) {
   constexpr unsigned kPatience = 60;  // seconds; an alarm survives exec
   const TemporaryFolder streams;
   const std::string out = (streams.path() / "out").string(),
                     err = (streams.path() / "err").string();
-  arguments.insert(arguments.begin(), TRAINYARD_BINARY);
+  arguments.insert(arguments.begin(), command);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
