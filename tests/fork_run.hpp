@@ -1,10 +1,12 @@
 // Runs a piece of a test in a child process: SimGrid gives a process one engine, with one clock.
 #pragma once
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -69,6 +71,7 @@ inline ForkResult fork_run(const std::function<std::vector<double>()>& function)
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork_run: no child");
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is stopped leaves no simulation behind
     ::close(files[0]);
     detail::answer(files[1], function);
   }
