@@ -85,9 +85,12 @@ PhaseFlow Ring::flow() const {
   const double alone = idle_rate(flow.path, capacities);
   if (slowest > 0)
     flow.path.bound = BytesPerSecond::of(std::min(alone, flow.bytes.si() / (steps * slowest)));
-  // A ring that waits on latencies leaves its links idle for a part of each step, in which others
-  // run at full rate: against a competitor it weighs as much as the share of time it transmits.
-  flow.path.fairness = flow.path.bound.si() / alone / share;
+  // Additive: a ring that waits on latencies leaves its links idle for a part of each step, in
+  // which others run at full rate, so against a competitor it weighs as much as the share of time
+  // it transmits: pace and competitor are then c / (a + 2w) and (a + w) / (a + 2w), as in steps.
+  // Cut through, it sends all the time at the pace of its bound and takes its fair share up to
+  // there.
+  flow.path.fairness = (cut_through ? 1 : flow.path.bound.si() / alone) / share;
   return flow;
 }
 

@@ -97,7 +97,8 @@ class SharpCollective : public Collective {
     path.add(std::move(receiving).build(), v.down);
   }
 
-  // Every tree edge as a stream of its own, each starting when the first bytes get there.
+  // Every tree edge as a stream of its own, each starting when the first bytes get there. A switch
+  // adds as the bytes come and holds back who is ahead, so alone none is faster than the slowest.
   static std::vector<OpId> streams(const CollectiveCall& call, const CollectiveContext& context,
                                    std::span<const OpId> entry) {
     OpGraph& graph = context.graph;
@@ -110,13 +111,16 @@ class SharpCollective : public Collective {
     graph.add_edge(last_byte, end);
     const double wire = 1 / device(tree, context).efficiency;
     const Seconds all = latency(tree, context);
+    const double pace = idle_rate(whole_tree(call, context).path, context.capacities());
     std::size_t member = 0;
     const auto stream = [&](ResourceId link, double part, double progress, PathBuilder path,
                             Rank rank, std::string_view name) {
       path.use(link, wire);
       path.delay(all * progress);
-      const OpId op = graph.add_flow(rank, graph.add_path(std::move(path).build()),
-                                     call.bytes * part, call.role, graph.label(name));
+      FlowPath paced = std::move(path).build();
+      paced.bound = BytesPerSecond::of(pace * part);
+      const OpId op = graph.add_flow(rank, graph.add_path(std::move(paced)), call.bytes * part,
+                                     call.role, graph.label(name));
       graph.add_edge(begin, op);
       graph.add_edge(op, progress == 0 ? last_byte : end);
       occupy(graph, op, {rank}, context.library->sharp_slowdown);
