@@ -76,8 +76,7 @@ std::string SharpTrees::limits(const AggregationTree& tree, bool is_low_latency,
   }
   for (const NodeId node : tree.switches) {
     const Sharp& sharp = routes_.topology().switch_at(node).sharp;
-    const std::string name = routes_.topology().node_name(node);
-    if (!sharp.enabled) return fmt::format("{} does not reduce (sharp.enabled is false)", name);
+    if (!sharp.enabled) return "its switches do not reduce (sharp.enabled is false)";
     if (sharp.radix > 0 && tree.widest > sharp.radix) {
       return fmt::format(
           "the tree needs {} children at one switch, more than its aggregation radix {}",
@@ -87,7 +86,7 @@ std::string SharpTrees::limits(const AggregationTree& tree, bool is_low_latency,
     const Use use = it == used.end() ? Use() : it->second;
     if (is_low_latency ? use.low_latency >= sharp.low_latency_trees
                        : use.streaming >= sharp.streaming_trees) {
-      return fmt::format("{} holds no more {} trees", name,
+      return fmt::format("a switch of its tree holds no more {} trees",
                          is_low_latency ? "low-latency" : "streaming");
     }
   }

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -153,10 +154,13 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv) {
   return {};
 }
 
+// Not fmt::print, which throws: where standard error is closed too, the exit code still tells.
+void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 int exit_with(ExitCode code) { return static_cast<int>(code); }
 
 int fail(ExitCode code, const std::string& message) {
-  fmt::print(stderr, "trainyard: {}\n", message);
+  say("trainyard: " + message);
   return exit_with(code);
 }
 
@@ -186,7 +190,7 @@ int main_guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const ScenarioError& e) {
-    for (const Diagnostic& d : e.diagnostics()) fmt::print(stderr, "{}\n", to_string(d));
+    for (const Diagnostic& d : e.diagnostics()) say(to_string(d));
     return exit_with(e.exit_code());
   } catch (const DesignError& e) {
     return fail(e.exit_code(), fmt::format("{}{}{} ({})", e.pointer(),
