@@ -29,7 +29,7 @@ class FakeTopology : public Topology {
   }
 
  protected:
-  FakeTopology(const Server& server, int servers) : Topology(server, servers) {}
+  FakeTopology(int servers, const Server& server) : Topology(server, servers) {}
   static Server server_of(int gpus, int nics) {
     Server server;
     server.gpus = gpus;
@@ -44,7 +44,7 @@ class MeshTopology : public FakeTopology {
  public:
   static constexpr double kNvLink = 400e9, kPcie = 60e9, kFabric = 50e9;
 
-  MeshTopology(int servers, int gpus, int nics) : FakeTopology(server_with(gpus, nics), servers) {
+  MeshTopology(int servers, int gpus, int nics) : FakeTopology(servers, server_with(gpus, nics)) {
     add_servers();
     for (int i = 0; i < servers * nics; ++i) {
       for (int j = 0; j < servers * nics; ++j) {

@@ -201,6 +201,15 @@ TEST(Engine, CommunicationThatStartsLaterSlowsTheRest) {
   EXPECT_NEAR(run(graph).finish[kernel.index()], 10.8e-3, 1e-15);
 }
 
+// 2 ms alone, then the other 2 ms of work at 0.8.
+TEST(Engine, AKernelEndsWhileCommunicationGoesOn) {
+  Graph graph;
+  const OpId kernel = graph.compute(0, 4e-3);
+  const OpId comm = graph.delay(100e-3, {graph.delay(2e-3)});
+  graph.slows(comm, 0.2, {Rank(0)});
+  EXPECT_NEAR(run(graph).finish[kernel.index()], 4.5e-3, 1e-15);
+}
+
 // The worst of what runs beside counts, not the sum: at 0.5 for 2 ms, at 0.8 for 2 ms: 2.6 ms done.
 TEST(Engine, TheWorstSlowdownCounts) {
   Graph graph;
