@@ -85,6 +85,53 @@ TEST(ClosedForms, CutThroughRing) {
   }
 }
 
+// A protocol that sends two bytes for one over a transport with a fifth of headers.
+TEST(ClosedForms, HeadersTakeBandwidth) {
+  for (const std::string fidelity : {"steps", "flow", "analytic"}) {
+    for (const auto& [algorithm, form] :
+         {std::pair<std::string, Form>{"ring", oracle::ring}, {"tree", oracle::tree}}) {
+      Ideal ideal;
+      ideal.servers = 5;
+      ideal.algorithm = algorithm;
+      ideal.fidelity = fidelity;
+      const Json result = testing::run_text_scenario(
+          testing::ideal_scenario(ideal, R"("probes": {"p": {"bytes": "1 MB"}})"),
+          {"cluster.collectives.protocols.simple.efficiency=0.5",
+           "cluster.transport.efficiency=0.8"});
+      const double expected = form("all_reduce", 1e6, 5, 50e9 * 0.5 * 0.8, 2e-6);
+      EXPECT_NEAR(result.at("metrics").at("p_time_s").as_number() / expected, 1, 1e-9)
+          << algorithm << " " << fidelity;
+    }
+  }
+}
+
+// 1,024 H100s in a ring of LL128, 8 rings of one NIC each. A step is the larger of 9.19 us (7 us of
+// protocol, 2 x 0.3 us of cards, 1 us of transport, 3 switches of 130 ns, 4 cables of 50 ns) and
+// S/8/1024 at 0.95 of 48 GB/s of a NIC, or of an eighth of NVLink's 450 x 0.8222 GB/s: a GPU passes
+// seven rings on to its neighbour and the eighth to the GPU whose NIC that ring leaves by.
+TEST(ClosedForms, RingOf1024H100s) {
+  const std::string text = R"({"name": "h100", "cluster": {"servers": 128, "server": "dgx-h100",
+      "network": {"kind": "fat-tree", "switch": "qm9700", "tiers": 2, "rails": 8,
+                  "link_latency": "50 ns"},
+      "transport": "rdma", "gpudirect": true,
+      "collectives": {"base": "nccl", "algorithm": "ring", "protocol": "ll128"}},
+    "jobs": [{"workload": {"kind": "collective",
+                           "sizes": ["1 GiB", "2 GiB", "4 GiB", "8 GiB", "16 GiB"]}}]})";
+  const Json result = testing::run_text_scenario(text);
+  const auto& rows = result.at("jobs").items()[0].at("metrics").at("rows").items();
+  // NVIDIA/nccl-tests #322, seconds.
+  const std::vector<double> measured{19.4e-3, 20.2e-3, 25.4e-3, 47.1e-3, 93.5e-3};
+  ASSERT_EQ(rows.size(), measured.size());
+  const double rate = 0.95 * std::min(48e9, 450e9 * 0.8222 / 8);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double bytes = std::exp2(30 + static_cast<double>(i)),
+                 time = rows[i].at("time_s").as_number();
+    const double law = oracle::ring_cut_through("all_reduce", bytes / 8, 1024, rate, 9.19e-6);
+    EXPECT_NEAR(time / law, 1, 1e-6) << bytes;
+    EXPECT_NEAR(time / measured[i], 1, 0.08) << bytes;
+  }
+}
+
 // The stock executor runs the same steps on SimGrid's own activities.
 TEST(ClosedForms, StockExecutorRunsTheSameRing) {
   Ideal ideal;
