@@ -1,4 +1,4 @@
-// Results as CSV: RFC 4180, LF, a header line, "." decimals, shortest round-trip numbers.
+// Results as CSV: RFC 4180 but LF, a header line, "." decimals, shortest round-trip numbers, SI.
 #pragma once
 
 #include <string>
@@ -10,11 +10,15 @@ namespace trainyard {
 
 /// metric,unit,value; for a comparison metric,unit and per result value, claim, deviation.
 std::string metrics_csv(const Json& document);
-/// Choices of the collective library: run,operation,bytes,ranks,…; one line each.
+/// Choices of the collective library: run,where,operation,bytes,ranks,…; one line each.
 std::string collectives_csv(const Json& document);
+/// run,job,operation,bytes,ranks,time_s,…: a line for each size that a collective job timed.
+std::string collective_times_csv(const Json& document);
 /// run,pointer,value,kind,low,high,outside,text: where every tagged number comes from.
 std::string parameters_csv(const Json& document);
-/// The rows of a collective job as the command prints them, one object per size.
+
+/// The rows of a collective job under the names of nccl-tests, one object per size. `measured` is
+/// the job's metrics object.
 Json collective_rows(const Json& measured);
 std::string collective_csv(const Json& measured);
 

@@ -1,4 +1,5 @@
-// Results as text for a terminal.
+// Results as text for a terminal. What a scenario put into a name cannot move the cursor: control
+// characters come out as "?".
 #pragma once
 
 #include <string>
@@ -8,7 +9,11 @@
 
 namespace trainyard {
 
+/// Metrics, probes, where the GPU time goes, what the collective library chose, what is inactive
+/// and where the parameters come from.
 std::string run_text(const Json& result);
+/// A line for each compared metric: simulated, claim and deviation of each run, and the ratio; then
+/// what to know before believing it.
 std::string compare_text(const Json& comparison);
 /// The table of nccl-tests: size, count, type, redop, root, time, algbw, busbw; then algorithm and
 /// protocol. `measured` is the metrics object of a collective job.
@@ -17,10 +22,11 @@ std::string collective_text(const Json& measured);
 /// Rows of cells in aligned columns, the first to the left and the others to the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows,
                     const std::string& indent = "  ");
-/// "4 assumed, 2 derived, 10 sourced; 1 outside its range" of a result's parameters.
-std::string parameter_summary(const Json& result);
-/// "fell back: all_reduce of 2.147 GB on 32 ranks: sharp: …", one per refused algorithm that
-/// mattered.
-std::vector<std::string> refusals(const Json& collectives);
+/// Columns that the text takes on a terminal: one for each character.
+std::size_t width(const std::string& text);
+/// The text with a "?" for each control character.
+std::string printable(const std::string& text);
+/// The sentences, each on a line of its own.
+std::string lines(const std::vector<std::string>& sentences, const std::string& indent);
 
 }  // namespace trainyard

@@ -15,6 +15,8 @@ class Report {
   static constexpr std::string_view kInterface = "report";
   virtual ~Report() = default;
   virtual std::string file_name() const = 0;
+  /// Whether it has anything to say about the document; if not, the folder does without its file.
+  virtual bool applies(const Json&) const { return true; }
   virtual std::string render(const Json& document) const = 0;
 };
 

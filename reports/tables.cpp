@@ -1,0 +1,229 @@
+#include "reports/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "sim/units.hpp"
+
+namespace trainyard {
+namespace {
+
+constexpr const char* kNone = "–";
+
+// 280814 as "280,814"; what has more digits than anyone reads, or fewer, with four of them.
+std::string grouped(double value) {
+  constexpr double kPlain = 1e4, kMost = 1e15;
+  if (std::abs(value) < kPlain || std::abs(value) >= kMost) return fmt::format("{:.4g}", value);
+  std::string digits = fmt::format("{:.0f}", std::abs(value));
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return (value < 0 ? "-" : "") + digits;
+}
+
+std::string unit_after_number(std::string_view unit) {
+  if (unit == "1") return {};
+  return unit.starts_with("1/") ? std::string(unit.substr(1)) : " " + std::string(unit);
+}
+
+const Metric* metric_of(std::string_view key) {
+  for (const Metric& metric : metrics()) {
+    if (metric.key == key) return &metric;
+  }
+  return nullptr;
+}
+
+Cells timed_cells(const std::string& name, const Json& timed) {
+  return {name,
+          show(Bytes::of(timed.at("size_bytes").as_number())),
+          std::to_string(timed.at("ranks").as_integer()),
+          show(Seconds::of(timed.at("time_s").as_number())),
+          show(BytesPerSecond::of(timed.at("algbw_bytes_per_s").as_number())),
+          show(BytesPerSecond::of(timed.at("busbw_bytes_per_s").as_number())),
+          timed.at("algorithm").as_string(),
+          timed.at("protocol").as_string()};
+}
+
+// Every choice of the collective library, of the jobs and then of each probe.
+void for_each_choice(const Json& result,
+                     const std::function<void(const std::string& where, const Json&)>& visit) {
+  if (const Json* all = result.find("collectives")) {
+    for (const Json& choice : all->items()) visit("jobs", choice);
+  }
+  const Json* probes = result.find("probes");
+  if (probes == nullptr) return;
+  for (const auto& [name, probe] : probes->members()) {
+    for (const Json& choice : probe.at("collectives").items()) visit("probe " + name, choice);
+  }
+}
+
+// The i-th of a row's claims or deviations; null where there is none.
+Json nth(const Json& list, std::size_t i) { return list.is_null() ? Json() : list.items().at(i); }
+
+}  // namespace
+
+std::string show_value(const Metric& metric, double value) {
+  if (metric.show != Metric::Show::kNumber) return show_metric(metric, value);
+  return grouped(value) + unit_after_number(metric.unit);
+}
+
+std::string show_value(std::string_view key, double value) {
+  const Metric* metric = metric_of(key);
+  return metric != nullptr ? show_value(*metric, value) : grouped(value);
+}
+
+Rows metric_rows(const Json& values) {
+  Rows rows;
+  for (const Metric& metric : metrics()) {
+    if (const auto v = metric_value(values, metric.key))
+      rows.push_back({std::string(metric.title), show_value(metric, *v)});
+  }
+  return rows;
+}
+
+Rows gpu_time_rows(const Json& values) {
+  const Json* waits = values.find("gpu_wait_fractions");
+  const auto step = metric_value(values, "step_time_s");
+  if (waits == nullptr || !step) return {};
+  const auto row = [&](std::string title, double share) {
+    return Cells{std::move(title), fmt::format("{:.2f}%", 100 * share),
+                 show(Seconds::of(share * *step))};
+  };
+  double computing = 1;
+  Rows rows;
+  for (const auto& [name, share] : waits->members()) {
+    computing -= share.as_number();
+    const Metric* known = metric_of("gpu_wait_fractions." + name);
+    rows.push_back(
+        row(known != nullptr ? std::string(known->title) : "waiting: " + name, share.as_number()));
+  }
+  rows.insert(rows.begin(), row("computing", computing));
+  return rows;
+}
+
+Rows probe_rows(const Json& result) {
+  Rows rows;
+  const Json* probes = result.find("probes");
+  if (probes == nullptr) return rows;
+  for (const auto& [name, probe] : probes->members()) rows.push_back(timed_cells(name, probe));
+  return rows;
+}
+
+Rows choice_rows(const Json& result) {
+  Rows rows;
+  for_each_choice(result, [&](const std::string& where, const Json& c) {
+    const Json* refused = c.find("refused");
+    rows.push_back({where, c.at("operation").as_string(),
+                    show(Bytes::of(c.at("bytes").as_number())),
+                    std::to_string(c.at("ranks").as_integer()),
+                    std::to_string(c.at("servers").as_integer()), c.at("algorithm").as_string(),
+                    c.at("protocol").as_string(), std::to_string(c.at("calls").as_integer()),
+                    show(Seconds::of(c.at("estimate_s").as_number())),
+                    refused != nullptr ? refused->as_string() : ""});
+  });
+  return rows;
+}
+
+Rows timed_rows(const Json& result) {
+  Rows rows;
+  const Json* jobs = result.find("jobs");
+  if (jobs == nullptr) return rows;
+  for (const Json& job : jobs->items()) {
+    const Json* timed = job.at("metrics").find("rows");
+    if (timed == nullptr) continue;
+    for (const Json& one : timed->items())
+      rows.push_back(timed_cells(job.at("name").as_string(), one));
+  }
+  return rows;
+}
+
+std::string parameter_summary(const Json& result) {
+  std::map<std::string, int> kinds;
+  int outside = 0;
+  for (const Json& p : result.at("parameters").items()) {
+    ++kinds[p.at("kind").as_string()];
+    outside += p.find("outside") != nullptr ? 1 : 0;
+  }
+  std::string text;
+  for (const auto& [kind, count] : kinds)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kind);
+  return text + fmt::format("{}{} outside their range", text.empty() ? "" : "; ", outside);
+}
+
+std::string written(const Json& value) {
+  return value.is_string() ? value.as_string() : dump_json(value, -1);
+}
+
+std::string range_of(const Json& parameter) {
+  const Json* range = parameter.find("range");
+  if (range == nullptr) return {};
+  return range->items().at(0).as_string() + " to " + range->items().at(1).as_string();
+}
+
+std::vector<std::string> outside_parameters(const Json& result) {
+  std::vector<std::string> all;
+  for (const Json& p : result.at("parameters").items()) {
+    if (p.find("outside") == nullptr) continue;
+    all.push_back(fmt::format("{} = {} is outside its range, {}: {}", p.at("pointer").as_string(),
+                              written(p.at("value")), range_of(p), p.at("text").as_string()));
+  }
+  return all;
+}
+
+std::vector<std::string> refusals(const Json& result) {
+  std::vector<std::string> all;
+  for_each_choice(result, [&](const std::string&, const Json& c) {
+    const Json* reasons = c.find("refused");
+    if (reasons == nullptr || c.at("servers").as_integer() == 1) return;
+    all.push_back(fmt::format("{} of {} on {} ranks could not use {}",
+                              c.at("operation").as_string(),
+                              show(Bytes::of(c.at("bytes").as_number())),
+                              c.at("ranks").as_integer(), reasons->as_string()));
+  });
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+std::vector<ComparedRun> compared_runs(const Json& comparison) {
+  std::vector<ComparedRun> runs;
+  std::map<std::string, int> seen;
+  for (const Json& result : comparison.at("results").items()) {
+    const std::string& name = result.at("name").as_string();
+    const int count = ++seen[name];
+    runs.push_back({count > 1 ? fmt::format("{} ({})", name, count) : name, false});
+  }
+  for (const Json& row : comparison.at("rows").items()) {
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      runs[i].claimed = runs[i].claimed || !nth(row.at("claim"), i).is_null();
+  }
+  return runs;
+}
+
+Cells compared_cells(const Json& row, const std::vector<ComparedRun>& runs) {
+  const std::string& key = row.at("metric").as_string();
+  const auto& values = row.at("values").items();
+  Cells cells{row.at("title").as_string()};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    cells.push_back(show_value(key, values.at(i).as_number()));
+    if (!runs[i].claimed) continue;
+    const Json claim = nth(row.at("claim"), i), deviation = nth(row.at("deviation"), i);
+    cells.push_back(claim.is_null() ? kNone : show_value(key, claim.as_number()));
+    cells.push_back(deviation.is_null() ? kNone
+                                        : fmt::format("{:+.1f}%", 100 * deviation.as_number()));
+  }
+  const double first = values.at(0).as_number();
+  cells.push_back(first != 0 ? fmt::format("{:.3f}", values.back().as_number() / first) : kNone);
+  return cells;
+}
+
+std::string claimed_only(const Json& comparison) {
+  std::string text;
+  for (const Json& key : comparison.at("claimed_only").items())
+    text += (text.empty() ? "" : ", ") + key.as_string();
+  return text;
+}
+
+}  // namespace trainyard
