@@ -106,6 +106,9 @@ class Collective {
   static constexpr std::string_view kInterface = "collective";
   virtual ~Collective() = default;
 
+  /// Whether the algorithm is another than a simpler one on a group of this shape. Where it is not,
+  /// it is no candidate, and nothing is said about it unless it was asked for by name.
+  virtual bool applies(const Group&) const { return true; }
   /// Why this algorithm cannot do the call here, or an empty string.
   virtual std::string refuses(const CollectiveCall&, const CollectiveContext&) const = 0;
   /// The closed form on an idle network.

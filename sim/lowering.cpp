@@ -64,7 +64,7 @@ Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   if (library.algorithm != "auto") consider(library.algorithm, *algorithms_.at(library.algorithm));
   if (best.algorithm == nullptr) {
     for (const auto& [name, algorithm] : algorithms_) {
-      if (name != library.algorithm) consider(name, *algorithm);
+      if (name != library.algorithm && algorithm->applies(*call.group)) consider(name, *algorithm);
     }
   }
   require(best.algorithm != nullptr, "no collective algorithm fits");

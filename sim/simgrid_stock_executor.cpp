@@ -49,7 +49,8 @@ class StockExecutor final : public Executor, private SimgridEvents {
   // A start that is refused leaves others in flight, and SimGrid prints a backtrace for each that
   // is destroyed: they stay.
   ~StockExecutor() override {
-    static auto& abandoned = *new std::unordered_map<const sg::Activity*, Running>;
+    static auto& abandoned =
+        *std::make_unique<std::unordered_map<const sg::Activity*, Running>>().release();
     abandoned.swap(running_);
     current_ = nullptr;
   }

@@ -135,6 +135,9 @@ namespace {
 class HierarchicalCollective : public Collective {
  public:
   HierarchicalCollective() : ring_(Registry<Collective>::of().make("ring")), levels_(*ring_) {}
+  bool applies(const Group& group) const override {
+    return group.servers() > 1 && !group.one_rank_per_server();
+  }
   std::string refuses(const CollectiveCall& call, const CollectiveContext& context) const override {
     return levels_.refuses(call, context);
   }

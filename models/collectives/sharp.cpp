@@ -27,6 +27,8 @@ class SharpCollective : public Collective {
  public:
   SharpCollective() : levels_(*this) {}
 
+  bool applies(const Group& group) const override { return group.servers() > 1; }
+
   std::string refuses(const CollectiveCall& call, const CollectiveContext& context) const override {
     if (call.group->servers() == 1) return "all its ranks are in one server";
     if (call.group->one_rank_per_server()) {
