@@ -23,6 +23,13 @@ std::string_view collective_name(CollectiveOp op) {
   return "";
 }
 
+std::vector<std::string_view> collective_names() {
+  std::vector<std::string_view> names;
+  names.reserve(kNames.size());
+  for (const auto& [op, name] : kNames) names.push_back(name);
+  return names;
+}
+
 std::optional<CollectiveOp> collective_op(std::string_view name) {
   for (const auto& [op, known] : kNames) {
     if (known == name) return op;

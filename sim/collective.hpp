@@ -17,6 +17,8 @@ namespace trainyard {
 
 enum class CollectiveOp { kAllReduce, kAllGather, kReduceScatter };
 std::string_view collective_name(CollectiveOp op);  ///< "all_reduce", as nccl-tests writes it
+/// All of them, in the order of the enumeration.
+std::vector<std::string_view> collective_names();
 /// The operation of that name, or nothing.
 std::optional<CollectiveOp> collective_op(std::string_view name);
 /// Bus bandwidth / algorithm bandwidth as nccl-tests defines it: 2(n-1)/n, or (n-1)/n.

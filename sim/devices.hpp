@@ -104,6 +104,8 @@ struct Server {
   int dpus = 0;
   /// The NIC that GPU `local` of a server sends through.
   int nic_of(int local) const { return local * nics / gpus; }
+  /// The GPU (of the server) that a NIC hangs beside.
+  int gpu_of(int nic) const { return nic * gpus / nics; }
   void fields(Archive& ar);
 };
 

@@ -1,6 +1,7 @@
 // Who runs operations: the Engine decides what may start, an Executor says when it ends.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "sim/topology.hpp"
 
 namespace trainyard {
+
+/// How far apart two dates may be that differ by rounding alone: they are one event. Equal flows
+/// whose rates were computed in a different order would otherwise end in events of their own.
+inline double rounding_of(double date) { return 4 * std::numeric_limits<double>::epsilon() * date; }
 
 class Executor {
  public:

@@ -4,17 +4,14 @@
 #include <cmath>
 
 #include "sim/error.hpp"
+#include "sim/executor.hpp"
 
 namespace trainyard {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Dates that differ only by rounding are one event: equal flows whose rates were computed in a
-// different order would otherwise end in separate events, each with a solve of its own.
-bool due(double date, double now) {
-  return date <= now + 4 * std::numeric_limits<double>::epsilon() * now;
-}
+bool due(double date, double now) { return date <= now + rounding_of(now); }
 
 }  // namespace
 

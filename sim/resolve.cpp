@@ -157,7 +157,7 @@ ResolvedScenario resolve_scenario(Json root, const std::string& file,
     }
     for (const std::string& set : sets) apply_set(resolved, origins, set);
   }
-  if (resolved.is_object()) resolved.erase("features");
+  resolved.erase("features");
   return {std::move(resolved), std::move(origins)};
 }
 

@@ -12,8 +12,10 @@ Routes::Routes(const Cluster& cluster, const Topology& topology)
 const std::vector<double>& Routes::capacities(int siblings) const {
   const auto [it, is_new] = capacities_.try_emplace(siblings);
   if (is_new) {
-    for (const Resource& r : topology_.resources())
-      it->second.push_back(r.server.valid() ? r.capacity / siblings : r.capacity);
+    it->second = topology_.capacities();
+    for (std::size_t i = 0; i < it->second.size(); ++i) {
+      if (topology_.resources()[i].server.valid()) it->second[i] /= siblings;
+    }
   }
   return it->second;
 }
@@ -37,11 +39,8 @@ Seconds Routes::endpoint_latency() const {
 void Routes::send_side(Rank rank, int nic, PathBuilder& path) const {
   const ServerId server = topology_.server_of(rank);
   if (nic_of(rank) != nic) {
-    const int owner = nic * cluster_.server.gpus / cluster_.server.nics;
     path.use(topology_.nvlink_out(rank));
-    path.use(
-        topology_.nvlink_in(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) +
-                                 static_cast<std::size_t>(owner))));
+    path.use(topology_.nvlink_in(topology_.owner_of(server, nic)));
   }
   cluster_.transport->send(topology_, {server, nic}, gpudirect_, path);
 }
@@ -50,10 +49,7 @@ void Routes::receive_side(Rank rank, int nic, PathBuilder& path) const {
   const ServerId server = topology_.server_of(rank);
   cluster_.transport->receive(topology_, {server, nic}, gpudirect_, path);
   if (nic_of(rank) != nic) {
-    const int owner = nic * cluster_.server.gpus / cluster_.server.nics;
-    path.use(
-        topology_.nvlink_out(Rank(server.index() * static_cast<std::size_t>(cluster_.server.gpus) +
-                                  static_cast<std::size_t>(owner))));
+    path.use(topology_.nvlink_out(topology_.owner_of(server, nic)));
     path.use(topology_.nvlink_in(rank));
   }
 }

@@ -36,7 +36,7 @@ class Routes {
   bool same_server(Rank a, Rank b) const {
     return topology_.server_of(a) == topology_.server_of(b);
   }
-  int nic_of(Rank rank) const { return cluster_.server.nic_of(topology_.local_of(rank)); }
+  int nic_of(Rank rank) const { return topology_.nic_of(rank); }
   /// Latency of a message over the fabric that the wires do not explain: NICs and transport.
   Seconds endpoint_latency() const;
   /// Features that were asked for and cannot act, each with its reason.

@@ -25,25 +25,24 @@ std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers
   return ranks;
 }
 
-// The whole program in one place: topology -> op graph -> engine and executor -> measurements.
-Json simulate(Scenario& scenario, std::vector<Job>& jobs, Fidelity fidelity) {
+// The whole program in one place, after the topology: op graph -> engine and executor ->
+// measurements.
+Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
+              Fidelity fidelity) {
   const Cluster& cluster = scenario.cluster;
-  const std::unique_ptr<Topology> topology =
-      cluster.network->build(cluster.server, cluster.servers);
-  Lowering lowering(cluster, *topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
+  Lowering lowering(cluster, topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
   for (Job& job : jobs) {
-    const int servers = job.servers > 0 ? job.servers : cluster.servers - job.first_server;
-    job.workload->lower(lowering, ranks_of(cluster, job.first_server, servers));
+    job.workload->lower(lowering, ranks_of(cluster, job.first_server, job.server_count(cluster)));
   }
   lowering.graph().freeze();
-  const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, *topology);
+  const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, topology);
   const Timeline timeline =
-      Engine(lowering.graph(), *executor, topology->ranks(), progress_on_stderr()).run();
-  check_invariants(*topology, lowering.graph(), timeline);
+      Engine(lowering.graph(), *executor, topology.ranks(), progress_on_stderr()).run();
+  check_invariants(topology, lowering.graph(), timeline);
   return measure_run(jobs, lowering, timeline);
 }
 
-Job probe_job(const Probe& probe, const Cluster& cluster) {
+Job probe_job(const Probe& probe) {
   Job job;
   job.workload = Registry<Workload>::of().make("collective");
   job.workload->set_kind("collective");
@@ -53,23 +52,23 @@ Job probe_job(const Probe& probe, const Cluster& cluster) {
       Json(Json::Array{Json(write_quantity(probe.bytes.si(), dimension_of(probe.bytes)))});
   fields["ranks"] = Json(probe.ranks);
   read_fields(*job.workload, fields);
-  job.servers = cluster.servers;
   return job;
 }
 
-std::vector<std::function<Json()>> tasks_of(LoadedScenario& loaded) {
+std::vector<std::function<Json()>> tasks_of(LoadedScenario& loaded, const Topology& topology) {
   Scenario& scenario = loaded.scenario;
   std::vector<std::function<Json()>> tasks;
   if (!scenario.jobs.empty()) {
-    tasks.emplace_back(
-        [&] { return simulate(scenario, scenario.jobs, fidelity_of(scenario.engine.fidelity)); });
+    tasks.emplace_back([&scenario, &topology] {
+      return simulate(scenario, topology, scenario.jobs, fidelity_of(scenario.engine.fidelity));
+    });
   }
   for (const auto& [name, probe] : scenario.probes) {
-    tasks.emplace_back([&scenario, &probe = probe] {
+    tasks.emplace_back([&scenario, &topology, &probe = probe] {
       std::vector<Job> jobs;
-      jobs.push_back(probe_job(probe, scenario.cluster));
+      jobs.push_back(probe_job(probe));
       return simulate(
-          scenario, jobs,
+          scenario, topology, jobs,
           fidelity_of(probe.fidelity.empty() ? scenario.engine.fidelity : probe.fidelity));
     });
   }
@@ -81,10 +80,11 @@ std::vector<std::function<Json()>> tasks_of(LoadedScenario& loaded) {
 std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded) {
   std::vector<std::function<Json()>> tasks;
   std::vector<std::size_t> counts;
+  std::vector<std::unique_ptr<Topology>> topologies;  // built once; the children inherit them
   for (LoadedScenario& one : loaded) {
-    check_design(one);
+    topologies.push_back(build_design(one));
     const std::size_t before = tasks.size();
-    for (auto& task : tasks_of(one)) tasks.push_back(std::move(task));
+    for (auto& task : tasks_of(one, *topologies.back())) tasks.push_back(std::move(task));
     counts.push_back(tasks.size() - before);
   }
   std::vector<Json> parts = run_isolated(tasks);

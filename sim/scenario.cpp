@@ -37,8 +37,7 @@ void Job::fields(Archive& ar) {
 }
 
 void Probe::fields(Archive& ar) {
-  ar.choice("operation", operation, {"all_reduce", "all_gather", "reduce_scatter"},
-            "the collective");
+  ar.choice("operation", operation, collective_names(), "the collective");
   ar.required("bytes", bytes, "buffer per rank, as nccl-tests counts it", positive());
   ar("ranks", ranks, "how many of the cluster's GPUs, from the first (0: all)", non_negative());
   ar("fidelity", fidelity, "steps, flow or analytic (empty: the engine's)");
@@ -117,7 +116,7 @@ LoadedScenario load_scenario_text(const std::string& text, const std::string& fi
   return load(parse_json(text, file), file, options);
 }
 
-void check_design(const LoadedScenario& loaded) {
+std::unique_ptr<Topology> build_design(const LoadedScenario& loaded) {
   const Scenario& s = loaded.scenario;
   std::vector<Diagnostic> faults;
   ExitCode exit_code =
@@ -141,13 +140,13 @@ void check_design(const LoadedScenario& loaded) {
   }
   for (std::size_t i = 0; i < s.jobs.size(); ++i) {
     const Job& job = s.jobs[i];
-    const int servers = job.servers > 0 ? job.servers : s.cluster.servers - job.first_server;
     attempt(fmt::format("/jobs/{}/workload", i), [&] {
-      job.workload->check(s.cluster, static_cast<std::size_t>(servers) *
+      job.workload->check(s.cluster, static_cast<std::size_t>(job.server_count(s.cluster)) *
                                          static_cast<std::size_t>(s.cluster.server.gpus));
     });
   }
   if (!faults.empty()) throw ScenarioError(std::move(faults), exit_code);
+  return topology;
 }
 
 }  // namespace trainyard

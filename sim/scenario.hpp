@@ -1,4 +1,4 @@
-// A scenario: what to simulate. Read from a JSON file; see docs/scenario.md (generated).
+// A scenario: what to simulate. Read from a JSON file; see docs/scenario.md.
 #pragma once
 
 #include <map>
@@ -29,6 +29,9 @@ struct Job {
   int first_server = 0;
   int servers = 0;  ///< 0: all from first_server on
   std::unique_ptr<Workload> workload;
+  int server_count(const Cluster& cluster) const {
+    return servers > 0 ? servers : cluster.servers - first_server;
+  }
   void fields(Archive& ar);
 };
 
@@ -71,7 +74,8 @@ LoadedScenario load_scenario(const std::string& path, const LoadOptions& options
 /// The same for text that stands in no file; `file` is only a name for messages.
 LoadedScenario load_scenario_text(const std::string& text, const std::string& file,
                                   const LoadOptions& options);
-/// Faults that only building shows (too few ports, layouts that do not divide), as ScenarioError.
-void check_design(const LoadedScenario& loaded);
+/// Builds the topology. Faults that only building shows (too few ports, layouts that do not divide)
+/// are thrown as one ScenarioError.
+std::unique_ptr<Topology> build_design(const LoadedScenario& loaded);
 
 }  // namespace trainyard

@@ -8,16 +8,10 @@
 namespace trainyard {
 namespace {
 
-std::vector<double> capacities_of(const Topology& topology) {
-  std::vector<double> capacities;
-  for (const Resource& resource : topology.resources()) capacities.push_back(resource.capacity);
-  return capacities;
-}
-
 class FlowExecutor final : public Executor, private SimgridEvents {
  public:
   explicit FlowExecutor(const Topology& topology)
-      : platform_(topology, SimgridPlatform::Extent::kClock), core_(capacities_of(topology)) {}
+      : platform_(topology, SimgridPlatform::Extent::kClock), core_(topology.capacities()) {}
 
   void start_flow(OpId op, const FlowPath& path, double bytes) override {
     core_.pass_to(now());

@@ -72,29 +72,23 @@ class TopologyZone : public NetZoneImpl {
       route.insert(route.end(),
                    {topology_.nvlink_out(rank), topology_.nvlink_in(owner_of_nic(rank))});
     }
-    route.push_back(topology_.pcie_tx(topology_.server_of(rank), nic_index(rank)));
+    route.push_back(topology_.pcie_tx(topology_.server_of(rank), topology_.nic_of(rank)));
   }
 
   void enter_server(Rank rank, std::vector<ResourceId>& route) const {
-    route.push_back(topology_.pcie_rx(topology_.server_of(rank), nic_index(rank)));
+    route.push_back(topology_.pcie_rx(topology_.server_of(rank), topology_.nic_of(rank)));
     if (owner_of_nic(rank) != rank) {
       route.insert(route.end(),
                    {topology_.nvlink_out(owner_of_nic(rank)), topology_.nvlink_in(rank)});
     }
   }
 
-  int nic_index(Rank rank) const {
-    return topology_.local_of(rank) * topology_.nics_per_server() / topology_.gpus_per_server();
-  }
   NodeId nic_of(Rank rank) const {
-    return topology_.nic_node(topology_.server_of(rank), nic_index(rank));
+    return topology_.nic_node(topology_.server_of(rank), topology_.nic_of(rank));
   }
   /// The GPU whose PCIe switch holds the NIC that the rank uses.
   Rank owner_of_nic(Rank rank) const {
-    const int gpus = topology_.gpus_per_server();
-    const int local = nic_index(rank) * gpus / topology_.nics_per_server();
-    return Rank(topology_.server_of(rank).index() * static_cast<std::size_t>(gpus) +
-                static_cast<std::size_t>(local));
+    return topology_.owner_of(topology_.server_of(rank), topology_.nic_of(rank));
   }
 
   const Topology& topology_;

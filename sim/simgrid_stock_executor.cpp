@@ -25,9 +25,6 @@ namespace sg = simgrid::s4u;
 constexpr double kMostBytes = 0x1p43;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// How far apart two dates may be that differ by rounding alone.
-double rounding(double date) { return 4 * std::numeric_limits<double>::epsilon() * date; }
-
 [[noreturn]] void refuse(OpId op, const std::string& feature) {
   throw DesignError(
       "", fmt::format("op {} needs {}, which stock SimGrid cannot express", op.index(), feature),
@@ -155,7 +152,7 @@ class StockExecutor final : public Executor, private SimgridEvents {
 
   /// To be told to the listener together with everything else that ends at this date.
   void end(OpId op) {
-    if (ended_.empty()) last_date_ = now() + rounding(now());
+    if (ended_.empty()) last_date_ = now() + rounding_of(now());
     ended_.push_back(op);
   }
 

@@ -53,7 +53,7 @@ void Topology::add_servers() {
     for (int n = 0; n < server_.nics; ++n) {
       const NodeId nic = add_node({NodeKind::kNic, 0, static_cast<std::uint32_t>(nics_.size())});
       nics_.push_back(nic);
-      const NodeId gpu = gpus[static_cast<std::size_t>(n * server_.gpus / server_.nics)];
+      const NodeId gpu = gpus[static_cast<std::size_t>(server_.gpu_of(n))];
       const double pcie = server_.nic.pcie_bandwidth.si();
       pcie_tx_.push_back(add_edge(ResourceKind::kPcie, gpu, nic, pcie, Seconds()));
       pcie_rx_.push_back(add_edge(ResourceKind::kPcie, nic, gpu, pcie, Seconds()));
@@ -70,6 +70,13 @@ void Topology::add_servers() {
           ResourceKind::kDpuMemory, server, (server_.dpu->memory_bandwidth * server_.dpus).si()));
     }
   }
+}
+
+std::vector<double> Topology::capacities() const {
+  std::vector<double> all;
+  all.reserve(resources_.size());
+  for (const Resource& resource : resources_) all.push_back(resource.capacity);
+  return all;
 }
 
 std::string Topology::node_name(NodeId id) const {

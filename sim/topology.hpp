@@ -92,6 +92,15 @@ class Topology {
     return static_cast<int>(r.index() % static_cast<std::size_t>(server_.gpus));
   }
 
+  /// The NIC (of its server) that a rank sends through, and the rank that a NIC hangs beside.
+  int nic_of(Rank r) const { return server_.nic_of(local_of(r)); }
+  Rank owner_of(ServerId s, int nic) const {
+    return Rank(s.index() * static_cast<std::size_t>(server_.gpus) +
+                static_cast<std::size_t>(server_.gpu_of(nic)));
+  }
+  /// By resource index.
+  std::vector<double> capacities() const;
+
   ResourceId nvlink_out(Rank r) const { return nvlink_out_[r.index()]; }
   ResourceId nvlink_in(Rank r) const { return nvlink_in_[r.index()]; }
   ResourceId pcie_tx(ServerId s, int nic) const { return pcie_tx_[nic_index(s, nic)]; }

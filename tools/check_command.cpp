@@ -8,15 +8,14 @@
 namespace trainyard {
 namespace {
 
-std::string describe(const LoadedScenario& loaded) {
+std::string describe(const LoadedScenario& loaded, const Topology& topology) {
   const Scenario& s = loaded.scenario;
-  const auto topology = s.cluster.network->build(s.cluster.server, s.cluster.servers);
   std::string text = fmt::format("{}: ok\n", loaded.file);
   text += fmt::format(
       "  {} servers × {} GPUs = {} GPUs; network {}: {} switches, {} fabric links; transport {}\n",
       s.cluster.servers, s.cluster.server.gpus, s.cluster.gpus(), s.cluster.network->kind(),
-      topology->switches(), topology->fabric_links(), s.cluster.transport->kind());
-  for (const std::string& reason : Routes(s.cluster, *topology).inactive())
+      topology.switches(), topology.fabric_links(), s.cluster.transport->kind());
+  for (const std::string& reason : Routes(s.cluster, topology).inactive())
     text += fmt::format("  inactive: {}\n", reason);
   for (const Job& job : s.jobs)
     text += fmt::format("  job \"{}\": {}\n", job.name, job.workload->kind());
@@ -43,8 +42,7 @@ ExitCode check_command(const std::vector<std::string>& scenarios, const CommonOp
   for (const std::string& file : scenarios) {
     try {
       const LoadedScenario loaded = load_scenario(file, options.load);
-      check_design(loaded);
-      print(describe(loaded));
+      print(describe(loaded, *build_design(loaded)));
     } catch (const ScenarioError& e) {
       faults.insert(faults.end(), e.diagnostics().begin(), e.diagnostics().end());
       if (code != ExitCode::kScenario) code = e.exit_code();

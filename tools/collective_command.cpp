@@ -96,17 +96,10 @@ ExitCode collective_command(const std::string& scenario, const CollectiveOptions
   const Json result = run_scenario(loaded);
   if (!options.out.empty()) write_folder(options.out, result);
   const Json& measured = result.at("jobs").items().front().at("metrics");
-  switch (options.format) {
-    case Format::kText:
-      print(collective_text(measured));
-      break;
-    case Format::kJson:
-      print(dump_json(collective_rows(measured)));
-      break;
-    case Format::kCsv:
-      print(collective_csv(measured));
-      break;
-  }
+  print_as(
+      options.format, [&] { return collective_text(measured); },
+      [&] { return dump_json(collective_rows(measured)); },
+      [&] { return collective_csv(measured); });
   return ExitCode::kOk;
 }
 

@@ -1,6 +1,7 @@
 // The subcommands: what each is told, and what it does. Each returns the process's exit code.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ ExitCode init_command(const std::string& file, const std::string& preset);
 ExitCode report_command(const std::string& directory);
 ExitCode docs_command(const std::string& page);
 
+/// Prints what the format's function makes; the others are not called.
+void print_as(Format format, const std::function<std::string()>& text,
+              const std::function<std::string()>& json, const std::function<std::string()>& csv);
 /// Writes to stdout and reports a full disk or closed pipe as UsageError.
 void print(const std::string& text);
 

@@ -21,6 +21,18 @@ void print(const std::string& text) {
   }
 }
 
+void print_as(Format format, const std::function<std::string()>& text,
+              const std::function<std::string()>& json, const std::function<std::string()>& csv) {
+  switch (format) {
+    case Format::kText:
+      return print(text());
+    case Format::kJson:
+      return print(json());
+    case Format::kCsv:
+      return print(csv());
+  }
+}
+
 std::vector<Assertion> parse_asserts(const std::vector<std::string>& texts) {
   std::vector<Assertion> asserts;
   for (const std::string& text : texts) {

@@ -74,7 +74,7 @@ void add_collective(CLI::App& app, CommandLine& line) {
   command->add_option("scenario", line.scenario, "scenario file; only its cluster is used")
       ->required();
   command->add_option("--op", line.collective.operation, "all_reduce, all_gather or reduce_scatter")
-      ->check(CLI::IsMember({"all_reduce", "all_gather", "reduce_scatter"}));
+      ->check(CLI::IsMember(collective_names()));
   command->add_option("--sizes", line.collective.sizes,
                       "from:to:factor (8:16G:2x) or a list (1M,1G)");
   command

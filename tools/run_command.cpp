@@ -16,17 +16,9 @@ ExitCode run_command(const std::string& scenario, const CommonOptions& options) 
   const Json result = run_scenario(loaded);
   const ExitCode code = check_asserts(asserts, result);
   if (!options.out.empty()) write_folder(options.out, result);
-  switch (options.format) {
-    case Format::kText:
-      print(run_text(result));
-      break;
-    case Format::kJson:
-      print(dump_json(result));
-      break;
-    case Format::kCsv:
-      print(metrics_csv(result));
-      break;
-  }
+  print_as(
+      options.format, [&] { return run_text(result); }, [&] { return dump_json(result); },
+      [&] { return metrics_csv(result); });
   return code;
 }
 
@@ -37,17 +29,9 @@ ExitCode compare_command(const std::vector<std::string>& scenarios, const Common
   const Json claim = load_claim(loaded.front().claim_file);
   const Json comparison = compare_results(run_scenarios(loaded), claim);
   if (!options.out.empty()) write_folder(options.out, comparison);
-  switch (options.format) {
-    case Format::kText:
-      print(compare_text(comparison));
-      break;
-    case Format::kJson:
-      print(dump_json(comparison));
-      break;
-    case Format::kCsv:
-      print(metrics_csv(comparison));
-      break;
-  }
+  print_as(
+      options.format, [&] { return compare_text(comparison); },
+      [&] { return dump_json(comparison); }, [&] { return metrics_csv(comparison); });
   return ExitCode::kOk;
 }
 

@@ -9,8 +9,7 @@ namespace {
 class CollectiveWorkload : public Workload {
  public:
   void fields(Archive& ar) override {
-    ar.choice("operation", operation_, {"all_reduce", "all_gather", "reduce_scatter"},
-              "the collective");
+    ar.choice("operation", operation_, collective_names(), "the collective");
     ar.required("sizes", sizes_, "buffer sizes, as nccl-tests counts them", positive());
     ar("ranks", ranks_, "how many of the job's GPUs take part, from the first (0: all)",
        non_negative());
