@@ -73,6 +73,16 @@ void Scenario::fields(Archive& ar) {
                          jobs[i].first_server + std::max(jobs[i].servers, 1), cluster.servers),
              "fewer servers, or a smaller first_server");
   }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const int begin = std::max(jobs[i].first_server, jobs[j].first_server);
+      const int end = std::min(jobs[i].first_server + jobs[i].server_count(cluster),
+                               jobs[j].first_server + jobs[j].server_count(cluster));
+      ar.check(begin >= end, fmt::format("jobs/{}/servers", i),
+               fmt::format("shares server {} with job {}", begin, j),
+               "give the jobs servers of their own: first_server and servers");
+    }
+  }
   ar.check(!jobs.empty() || !probes.empty(), "", "has neither jobs nor probes: nothing to simulate",
            "add a job or a probe");
 }

@@ -216,6 +216,16 @@ TEST_F(BadInput, OutOfGpuMemoryIsInfeasible) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "results"));
 }
 
+// Two jobs would run two kernels at once on the same GPUs.
+TEST_F(BadInput, JobsOnTheSameServers) {
+  expect(changed({{"\"jobs\": [",
+                   "\"jobs\": [{\"first_server\": 1, \"workload\": {\"kind\": \"collective\", "
+                   "\"sizes\": [\"1 MiB\"]}},"}}),
+         3,
+         "s.json: /jobs/1/servers: shares server 1 with job 0 (give the jobs servers of their own: "
+         "first_server and servers)\n");
+}
+
 TEST_F(BadInput, SeveralFaultsAtOnce) {
   expect(changed({{"dgx-a100", "dgx-a10"},
                   {"\"50 ns\"", "50"},
