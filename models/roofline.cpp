@@ -20,11 +20,11 @@ class Roofline : public KernelTime {
     Seconds longest = kernel.launches * gpu.kernel_launch;
     longest = std::max(longest, kernel.traffic / (gpu.hbm_bandwidth * gpu.hbm_efficiency));
     if (kernel.m > 0) {
-      const GemmEfficiency& e = gpu.gemm;
+      const GemmEfficiency& e = kernel.fp8 ? gpu.gemm_fp8 : gpu.gemm;
       const double reached = e.max * saturation(kernel.m, e.m_half) *
                              saturation(kernel.n, e.n_half) * saturation(kernel.k, e.k_half);
       const Flops work = Flops::of(2 * kernel.batch * kernel.m * kernel.n * kernel.k);
-      longest = std::max(longest, work / (gpu.peak_bf16 * reached));
+      longest = std::max(longest, work / ((kernel.fp8 ? gpu.peak_fp8 : gpu.peak_bf16) * reached));
     }
     return longest;
   }

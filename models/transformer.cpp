@@ -23,8 +23,8 @@ Bytes gemm_traffic(double m, double n, double k, double batch) {
 }
 
 Seconds gemm(const Gpu& gpu, const KernelTime& kernels, double m, double n, double k,
-             double batch = 1) {
-  return kernels.time(gpu, {m, n, k, batch, gemm_traffic(m, n, k, batch), 1});
+             double batch = 1, bool fp8 = false) {
+  return kernels.time(gpu, {m, n, k, batch, gemm_traffic(m, n, k, batch), 1, fp8});
 }
 
 Seconds elementwise(const Gpu& gpu, const KernelTime& kernels, double elements, int launches) {
@@ -90,10 +90,13 @@ LayerTime layer_forward(const TransformerModel& m, const TransformerSplit& split
                         const KernelTime& kernels) {
   const LayerShape l = shape(m, split);
   const Seconds around = norm_and_dropout(l, split.sequence_parallel, gpu, kernels);
-  return {gemm(gpu, kernels, l.tokens, 3 * l.h / l.t, l.h) + attention_core(l, gpu, kernels) +
-              gemm(gpu, kernels, l.tokens, l.h, l.h / l.t) + around,
-          gemm(gpu, kernels, l.tokens, 4 * l.h / l.t, l.h) + gelu(l, gpu, kernels) +
-              gemm(gpu, kernels, l.tokens, l.h, 4 * l.h / l.t) + around};
+  const auto weights = [&](double n, double k) {
+    return gemm(gpu, kernels, l.tokens, n, k, 1, split.fp8);
+  };
+  return {weights(3 * l.h / l.t, l.h) + attention_core(l, gpu, kernels) + weights(l.h, l.h / l.t) +
+              around,
+          weights(4 * l.h / l.t, l.h) + gelu(l, gpu, kernels) + weights(l.h, 4 * l.h / l.t) +
+              around};
 }
 
 // Every product has two backward products of its size, for its input and for its weight; the

@@ -26,6 +26,7 @@ struct TransformerSplit {
   int micro_batch = 1;  ///< sequences b
   bool sequence_parallel = false;
   std::string recompute = "none";  ///< none | selective | full
+  bool fp8 = false;  ///< the layers' weight products in FP8; attention and logits stay in BF16
 };
 
 /// Model FLOPs of one iteration, forward and backward, no recomputation:

@@ -1,5 +1,7 @@
 #include "sim/cluster.hpp"
 
+#include "sim/error.hpp"
+
 namespace trainyard {
 
 void Protocol::fields(Archive& ar) {
@@ -34,8 +36,29 @@ void Cluster::fields(Archive& ar) {
      "let NICs reach GPU memory without a pass through the host (needs RDMA)");
   ar.required("collectives", collectives, "the collective library");
   ar.plugin("kernels", kernels, "how long kernels take", false);
+  ar("services", services, "work around training on every server, by name");
+  ar("storage", storage, "shared storage");
+  ar("appliances", appliances, "infrastructure servers by name, sized by their load");
+  ar("reliability", reliability, "failures and repair");
+  ar("site", site, "power and money: asks for watts and prices of every device in use");
+  ar("slowest_gpu", slowest_gpu, "time of a kernel on the slowest GPU / on the typical one",
+     at_least(1));
   ar.check(static_cast<std::int64_t>(servers) * server.gpus <= 4000000, "servers",
            "gives more than 4,000,000 GPUs", "fewer servers");
+}
+
+Gpu Cluster::loaded_gpu() const {
+  Gpu gpu = server.gpu;
+  gpu.kernel_launch *= load().stretch;
+  return gpu;
+}
+
+void check_storage(const Cluster& cluster) {
+  if (!cluster.storage || cluster.storage->network != "own") return;
+  if (cluster.server.storage_rate() > BytesPerSecond()) return;
+  throw DesignError("/storage/network",
+                    "is a network of its own, and the servers have no port into it: no path",
+                    "set server.storage_nic and server.storage_nics, or DPUs, or \"fabric\"");
 }
 
 }  // namespace trainyard

@@ -8,6 +8,9 @@
 #include "sim/archive.hpp"
 #include "sim/devices.hpp"
 #include "sim/kernel_time.hpp"
+#include "sim/services.hpp"
+#include "sim/site.hpp"
+#include "sim/storage.hpp"
 #include "sim/topology.hpp"
 #include "sim/transport.hpp"
 
@@ -45,8 +48,23 @@ struct Cluster {
   bool gpudirect = false;
   CollectiveLibrary collectives;
   std::unique_ptr<KernelTime> kernels;
+  Services services;
+  std::optional<Storage> storage;
+  std::map<std::string, Appliance> appliances;
+  std::optional<Reliability> reliability;
+  std::optional<Site> site;
+  /// Time of a kernel on the slowest GPU relative to the typical one: synchronous training goes at
+  /// its pace.
+  double slowest_gpu = 1;
+  ServerLoad load() const { return load_of(server, services); }
+  /// The GPU as its host lets it run: launches are stretched where services want more cores than
+  /// there are.
+  Gpu loaded_gpu() const;
   int gpus() const { return servers * server.gpus; }
   void fields(Archive& ar);
 };
+
+/// Throws DesignError when servers have no way to the storage. Pointers are relative to the cluster.
+void check_storage(const Cluster& cluster);
 
 }  // namespace trainyard

@@ -1,6 +1,25 @@
 #include "sim/devices.hpp"
 
 namespace trainyard {
+namespace {
+
+void price(Archive& ar, std::optional<double>& usd, std::string_view doc) {
+  ar("price_usd", usd, doc, non_negative());
+}
+
+}  // namespace
+
+void PowerDraw::fields(Archive& ar) {
+  ar.required("idle", idle, "power with nothing to do", non_negative());
+  ar.required("busy", busy, "power with all it can do", non_negative());
+  ar.check(busy >= idle, "busy", "is less than idle", "at least \"idle\"");
+}
+
+void GpuPower::fields(Archive& ar) {
+  ar.required("computing", computing, "power while kernels run", non_negative());
+  ar.required("waiting", waiting, "power between the kernels of a running step", non_negative());
+  ar.required("idle", idle, "power while the job does not run", non_negative());
+}
 
 void GemmEfficiency::fields(Archive& ar) {
   ar("max", max, "share of peak that large products reach", efficiency());
@@ -11,10 +30,13 @@ void GemmEfficiency::fields(Archive& ar) {
 
 void Gpu::fields(Archive& ar) {
   ar.required("peak_bf16", peak_bf16, "dense BF16 peak, like \"312 TFLOPS\"", positive());
+  ar("peak_fp8", peak_fp8, "dense FP8 peak (0: none)", non_negative());
   ar.required("hbm_bandwidth", hbm_bandwidth, "peak memory bandwidth", positive());
   ar("hbm_efficiency", hbm_efficiency, "share of hbm_bandwidth that kernels reach", efficiency());
   ar.required("memory", memory, "device memory", positive());
   ar("gemm", gemm, "efficiency of matrix products by shape");
+  ar("gemm_fp8", gemm_fp8, "the same for FP8, of peak_fp8");
+  ar("power", power, "electric power");
   ar("kernel_launch", kernel_launch, "least time between kernel launches", non_negative());
 }
 
@@ -34,6 +56,8 @@ void Nic::fields(Archive& ar) {
   ar("latency", latency, "one NIC's share of a message's latency", non_negative());
   ar("rdma", rdma, "the card can do RDMA");
   ar("gpudirect", gpudirect, "the card can read and write GPU memory by itself");
+  ar("power", power, "electric power of one card");
+  price(ar, price_usd, "price of one card, where it is not part of the server's");
 }
 
 void Dpu::fields(Archive& ar) {
@@ -42,6 +66,8 @@ void Dpu::fields(Archive& ar) {
   ar.required("memory_bandwidth", memory_bandwidth, "bandwidth of the card's own memory",
               positive());
   ar("core_speed", core_speed, "speed of one core relative to a host core", positive());
+  ar("power", power, "electric power of one card");
+  price(ar, price_usd, "price of one card");
 }
 
 void Host::fields(Archive& ar) {
@@ -50,6 +76,7 @@ void Host::fields(Archive& ar) {
      non_negative());
   ar.required("memory_bandwidth", memory_bandwidth, "effective memory bandwidth, all sockets",
               positive());
+  ar("power", power, "electric power of all sockets and their memory, by share of busy cores");
   ar.check(network_cores <= cores, "network_cores", "asks for more cores than the host has",
            "at most \"cores\"");
 }
@@ -72,6 +99,11 @@ void Switch::fields(Archive& ar) {
   ar.required("rate", rate, "port rate per direction", positive());
   ar("latency", latency, "port-to-port latency", non_negative());
   ar("sharp", sharp, "in-network reduction");
+  ar("power", power, "electric power without transceivers");
+  price(ar, price_usd, "price without transceivers");
+  ar("port_power", port_power, "power of one port in use: its transceiver", non_negative());
+  ar("port_price_usd", port_price_usd, "price of one port in use: transceiver and half a cable",
+     non_negative());
 }
 
 void Server::fields(Archive& ar) {
@@ -83,8 +115,24 @@ void Server::fields(Archive& ar) {
   ar.required("host", host, "CPUs and memory of the server");
   ar("dpu", dpu, "data processing unit");
   ar("dpus", dpus, "DPUs per server", non_negative());
+  ar("storage_nic", storage_nic, "card of a storage network of its own");
+  ar("storage_nics", storage_nics, "storage ports per server, beside those of DPUs",
+     between(0, 64));
+  ar("base_power", base_power, "power of fans, NVSwitches, drives, boards and losses",
+     non_negative());
+  price(ar, price_usd, "price with GPUs, NICs and host, without DPUs and storage NICs");
+  ar.check(storage_nics == 0 || storage_nic.has_value(), "storage_nics",
+           "counts storage ports, but no \"storage_nic\" is given",
+           "name one, like \"connectx-6-200g\"");
   ar.check(dpus == 0 || dpu.has_value(), "dpus", "counts DPUs, but no \"dpu\" is given",
            "name one, like \"bluefield-2\"");
+}
+
+BytesPerSecond Server::storage_rate() const {
+  BytesPerSecond rate;
+  if (storage_nic) rate += storage_nics * (storage_nic->rate * storage_nic->efficiency);
+  if (dpu) rate += dpus * dpu->rate;
+  return rate;
 }
 
 }  // namespace trainyard

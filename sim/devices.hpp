@@ -12,6 +12,22 @@
 
 namespace trainyard {
 
+/// Electric power of a device: idle, and with all it has to do.
+struct PowerDraw {
+  Watts idle, busy;
+  /// Between the two by load, a share from 0 to 1.
+  Watts at(double load) const { return idle + (busy - idle) * load; }
+  void fields(Archive& ar);
+};
+
+/// Electric power of a GPU by what it does.
+struct GpuPower {
+  Watts computing;  ///< while kernels run
+  Watts waiting;    ///< between kernels of a running step, at full clocks
+  Watts idle;       ///< while the job does not run
+  void fields(Archive& ar);
+};
+
 /// How much of a GPU's peak a matrix product of M × N × K reaches:
 /// max · M/(M+m_half) · N/(N+n_half) · K/(K+k_half). Small shapes fill the SMs badly.
 struct GemmEfficiency {
@@ -23,11 +39,14 @@ struct GemmEfficiency {
 struct Gpu {
   static constexpr std::string_view kCatalog = "gpu";
   FlopsPerSecond peak_bf16;      ///< dense, never the sparse figure
+  FlopsPerSecond peak_fp8;       ///< dense; 0: the GPU has none
   BytesPerSecond hbm_bandwidth;  ///< peak
   double hbm_efficiency = 1;     ///< share of it that streaming kernels reach
   Bytes memory;
   GemmEfficiency gemm;
-  Seconds kernel_launch;  ///< least time between two kernels that the host can sustain
+  GemmEfficiency gemm_fp8;  ///< of peak_fp8
+  Seconds kernel_launch;    ///< least time between two kernels that the host can sustain
+  std::optional<GpuPower> power;
   void fields(Archive& ar);
 };
 
@@ -48,6 +67,8 @@ struct Nic {
   Seconds latency;                ///< port to port hardware share of one message, one NIC
   bool rdma = true;
   bool gpudirect = true;  ///< can read and write GPU memory by itself
+  std::optional<PowerDraw> power;
+  std::optional<double> price_usd;
   void fields(Archive& ar);
 };
 
@@ -58,6 +79,8 @@ struct Dpu {
   int cores = 0;
   BytesPerSecond memory_bandwidth;  ///< its own DRAM
   double core_speed = 1;            ///< per-core speed relative to a host core
+  std::optional<PowerDraw> power;
+  std::optional<double> price_usd;
   void fields(Archive& ar);
 };
 
@@ -66,6 +89,7 @@ struct Host {
   int cores = 1;                    ///< physical cores of all sockets
   int network_cores = 0;            ///< cores that network services may use; 0: all of them
   BytesPerSecond memory_bandwidth;  ///< effective, all sockets
+  std::optional<PowerDraw> power;   ///< all sockets and their memory, by share of busy cores
   int cores_for_network() const { return network_cores > 0 ? network_cores : cores; }
   void fields(Archive& ar);
 };
@@ -89,6 +113,11 @@ struct Switch {
   BytesPerSecond rate;  ///< per port and direction
   Seconds latency;      ///< port to port
   Sharp sharp;
+  std::optional<PowerDraw> power;
+  std::optional<double> price_usd;
+  /// Of one port in use: its transceiver and half of its cable.
+  std::optional<Watts> port_power;
+  std::optional<double> port_price_usd;
   void fields(Archive& ar);
 };
 
@@ -102,6 +131,12 @@ struct Server {
   Host host;
   std::optional<Dpu> dpu;
   int dpus = 0;
+  std::optional<Nic> storage_nic;    ///< the card of a storage network of its own
+  int storage_nics = 0;              ///< its ports; DPUs add theirs
+  std::optional<Watts> base_power;   ///< fans, NVSwitches, drives, boards, conversion losses
+  std::optional<double> price_usd;   ///< with its GPUs, NICs and host; without DPUs and storage NICs
+  /// Rate of the ports that reach storage by a network of their own, per direction.
+  BytesPerSecond storage_rate() const;
   /// The NIC that GPU `local` of a server sends through.
   int nic_of(int local) const { return local * nics / gpus; }
   /// The GPU (of the server) that a NIC hangs beside.

@@ -12,6 +12,7 @@ struct Kernel {
   double batch = 1;            ///< how many such products the kernel does
   Bytes traffic;               ///< HBM bytes read and written
   int launches = 1;            ///< kernels launched by the host
+  bool fp8 = false;            ///< the product runs at the FP8 peak
 };
 
 class KernelTime : public Plugin {

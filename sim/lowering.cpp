@@ -28,6 +28,7 @@ const Group& Lowering::group(std::vector<Rank> ranks) {
 OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
                     std::uint32_t number) {
   if (from == to) return graph_.add_join(role);
+  if (routes_.same_server(from, to)) role = OpRole::kNvLink;
   return graph_.add_flow(from, graph_.add_path(routes_.message(from, to)), bytes, role,
                          graph_.label(label), number);
 }
@@ -77,7 +78,9 @@ std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<con
   if (call.group->size() == 1) return {entry.begin(), entry.end()};
   Chosen& chosen = choose(call);
   ++chosen.choice.calls;
-  return chosen.algorithm->lower(call, context(chosen.protocol, fidelity), entry);
+  CollectiveCall charged = call;
+  if (call.group->servers() == 1) charged.role = OpRole::kNvLink;
+  return chosen.algorithm->lower(charged, context(chosen.protocol, fidelity), entry);
 }
 
 Seconds Lowering::estimate(const CollectiveCall& call) {

@@ -35,6 +35,9 @@ class Lowering {
   const Cluster& cluster() const { return routes_.cluster(); }
   Fidelity fidelity() const { return fidelity_; }
   Fidelity tensor_fidelity() const { return tensor_fidelity_; }
+  /// Of everything random in the run; 1 until set.
+  std::uint64_t seed() const { return seed_; }
+  void set_seed(std::uint64_t seed) { seed_ = seed; }
 
   /// The interned group of these ranks. They must be distinct, and those of one server adjacent.
   const Group& group(std::vector<Rank> ranks);
@@ -71,6 +74,7 @@ class Lowering {
   Routes routes_;
   SharpTrees sharp_;
   Fidelity fidelity_, tensor_fidelity_;
+  std::uint64_t seed_ = 1;
   std::map<std::vector<Rank>, std::unique_ptr<Group>> groups_;
   std::map<std::string, std::unique_ptr<Collective>> algorithms_;
   std::map<Key, Chosen> chosen_;

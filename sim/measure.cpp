@@ -4,7 +4,46 @@
 #include <map>
 
 namespace trainyard {
+
+RankAccount& RankAccount::operator+=(const RankAccount& other) {
+  compute += other.compute;
+  network += other.network;
+  nvlink += other.nvlink;
+  host += other.host;
+  storage += other.storage;
+  bubble += other.bubble;
+  return *this;
+}
+
+void add_account(const RankAccount& account, Json& metrics) {
+  const double all = account.sum();
+  metrics["gpu_utilization"] = Json(1 - (account.network + account.storage + account.host) / all);
+  metrics["gpu_compute_fraction"] = Json(account.compute / all);
+  Json waits = Json::object();
+  waits["network"] = Json(account.network / all);
+  waits["storage"] = Json(account.storage / all);
+  waits["host"] = Json(account.host / all);
+  waits["nvlink"] = Json(account.nvlink / all);
+  waits["bubble"] = Json(account.bubble / all);
+  metrics["gpu_wait_fractions"] = std::move(waits);
+  metrics["exposed_comm_fraction"] = Json((account.network + account.nvlink) / all);
+}
+
 namespace {
+
+double& share_of(RankAccount& account, OpRole role) {
+  if (is_network(role)) return account.network;
+  switch (role) {
+    case OpRole::kNvLink:
+      return account.nvlink;
+    case OpRole::kHost:
+      return account.host;
+    case OpRole::kStorage:
+      return account.storage;
+    default:
+      return account.bubble;
+  }
+}
 
 class Accountant {
  public:
@@ -32,7 +71,7 @@ class Accountant {
   void charge(double begin, OpId op, double until, RankAccount& account) const {
     while (until > begin && op.valid()) {
       const double from = std::max(begin, time_.start[op.index()]);
-      (is_communication(graph_.role(op)) ? account.network : account.bubble) += until - from;
+      share_of(account, graph_.role(op)) += until - from;
       until = from;
       op = last_dependency_[op.index()];
     }

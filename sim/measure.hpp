@@ -5,15 +5,26 @@
 #include <vector>
 
 #include "sim/engine.hpp"
+#include "sim/json.hpp"
 
 namespace trainyard {
 
-/// Seconds of one rank between the start of the run and `end`; the three sum to `end`.
+/// Seconds of one rank between the start of the run and `end`; they sum to `end`.
 struct RankAccount {
   double compute = 0;  ///< kernels on the compute stream
-  double network = 0;  ///< waiting while what it waited for was communication
-  double bubble = 0;   ///< waiting while what it waited for was another rank's compute
+  // Waiting, by what it waited for:
+  double network = 0;  ///< communication between servers
+  double nvlink = 0;   ///< communication inside a server
+  double host = 0;     ///< the host
+  double storage = 0;  ///< data
+  double bubble = 0;   ///< another rank's compute
+  double sum() const { return compute + network + nvlink + host + storage + bubble; }
+  RankAccount& operator+=(const RankAccount& other);
 };
+
+/// Writes an account (of one rank or many) as shares of its sum: gpu_utilization,
+/// gpu_compute_fraction, gpu_wait_fractions, exposed_comm_fraction (docs/metrics.md).
+void add_account(const RankAccount& account, Json& metrics);
 
 /// Charges every gap on a rank's compute stream to what the last-arriving dependency was doing, and
 /// before that to what *its* last dependency was doing, back to the beginning of the gap. The gap

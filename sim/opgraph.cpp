@@ -12,6 +12,12 @@ std::string_view role_name(OpRole role) {
       return "other";
     case OpRole::kCompute:
       return "compute";
+    case OpRole::kHost:
+      return "host";
+    case OpRole::kStorage:
+      return "storage";
+    case OpRole::kNvLink:
+      return "nvlink";
     case OpRole::kTensorComm:
       return "tensor-parallel";
     case OpRole::kPipelineComm:
@@ -86,6 +92,19 @@ std::uint32_t OpGraph::label(std::string_view name) {
   labels_.emplace_back(name);
   label_ids_.emplace(std::string(name), id);
   return id;
+}
+
+std::vector<OpId> OpGraph::sources(std::size_t first, std::size_t last) const {
+  std::vector<bool> waits(last - first);
+  for (const Edge& edge : pending_) {
+    if (edge.after.index() >= first && edge.after.index() < last)
+      waits[edge.after.index() - first] = true;
+  }
+  std::vector<OpId> found;
+  for (std::size_t i = first; i < last; ++i) {
+    if (kind_[i] == OpKind::kCompute && !waits[i - first]) found.emplace_back(i);
+  }
+  return found;
 }
 
 void OpGraph::freeze() {

@@ -25,12 +25,16 @@ enum class OpKind : std::uint8_t {
 enum class OpRole : std::uint8_t {
   kOther,
   kCompute,
-  kTensorComm,
+  kHost,         ///< the host keeps the GPU waiting
+  kStorage,      ///< bytes from or to storage
+  kNvLink,       ///< communication that stays inside a server
+  kTensorComm,   ///< between servers, from here on
   kPipelineComm,
   kDataComm,
   kCollective
 };
-inline bool is_communication(OpRole role) { return role >= OpRole::kTensorComm; }
+/// Communication over the network between servers.
+inline bool is_network(OpRole role) { return role >= OpRole::kTensorComm; }
 std::string_view role_name(OpRole role);
 
 /// Communication kernels that take SMs from the compute of some ranks while an operation runs.
@@ -61,6 +65,9 @@ class OpGraph {
   PathId add_path(FlowPath path);
   /// Interns a name for timelines and messages.
   std::uint32_t label(std::string_view name);
+
+  /// Kernels among first … last-1 that wait for nothing. Only before freeze().
+  std::vector<OpId> sources(std::size_t first, std::size_t last) const;
 
   /// Sorts the edges; nothing may be added afterwards.
   void freeze();

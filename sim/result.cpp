@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/build_info.hpp"
 #include "sim/error.hpp"
+#include "sim/metrics.hpp"
+#include "sim/outcome.hpp"
 #include "sim/sha256.hpp"
 #include "sim/simgrid_platform.hpp"
 #include "sim/writer.hpp"
@@ -54,26 +59,81 @@ Json provenance(const LoadedScenario& loaded, const Json& scenario) {
   return out;
 }
 
-void add_probe(const std::string& name, const Json& part, Json& result) {
+void add_probe(const std::string& name, const Json& part, const Cluster& cluster, Json& result) {
   Json& metrics = result["metrics"];
-  const Json& row = part.at("jobs").items().front().at("metrics").at("rows").items().front();
+  const Json& job = part.at("jobs").items().front();
+  const Json& row = job.at("metrics").at("rows").items().front();
   metrics[name + "_time_s"] = row.at("time_s");
   metrics[name + "_algbw_bytes_per_s"] = row.at("algbw_bytes_per_s");
   metrics[name + "_busbw_bytes_per_s"] = row.at("busbw_bytes_per_s");
+  // Over the servers that take part, all the time of the probe.
+  const Usage usage = usage_from_json(job.at("usage"));
+  const double part_of = std::ceil(row.at("ranks").as_number() / cluster.server.gpus) /
+                         static_cast<double>(cluster.servers);
+  const double cores = std::max(usage.network_cores, usage.polling_cores) / part_of;
+  metrics["host_cpu_network_fraction_peak_" + name] =
+      Json((host_cores(cluster.services, "network") + cores) / cluster.server.host.cores);
   Json probe = row;
   probe["collectives"] = part.at("collectives");
   result["probes"][name] = std::move(probe);
 }
 
+// Puts the parts of the jobs together, in place of their iterations' metrics.
+Json finished_jobs(const Scenario& scenario, const Topology& topology,
+                   const std::vector<ResultPart>& parts) {
+  std::vector<JobParts> jobs(scenario.jobs.size());
+  Json out = Json::array();
+  for (const ResultPart& part : parts) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (part.kind != ResultPart::Kind::kJobs && part.kind != ResultPart::Kind::kDraining) continue;
+      const Json& one = part.found.at("jobs").items()[i];
+      if (part.kind == ResultPart::Kind::kDraining) {
+        jobs[i].draining_step = metric_value(one.at("metrics"), "step_time_s").value_or(0);
+        jobs[i].drain = one.at("drain_s").as_number();
+        continue;
+      }
+      jobs[i].metrics = one.at("metrics");
+      jobs[i].usage = usage_from_json(one.at("usage"));
+      jobs[i].load = one.at("load_s").as_number();
+    }
+    if (part.kind == ResultPart::Kind::kWrite)
+      jobs[part.job].write = part.found.at("time_s").as_number();
+    if (part.kind == ResultPart::Kind::kRead)
+      jobs[part.job].read = part.found.at("time_s").as_number();
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Json one = Json::object();
+    one["name"] = Json(scenario.jobs[i].name);
+    one["metrics"] = job_metrics(scenario, topology, scenario.jobs[i], jobs[i]);
+    one["usage"] = usage_to_json(jobs[i].usage);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace
 
-Json measure_run(const std::vector<Job>& jobs, const Lowering& lowering, const Timeline& timeline) {
+Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
+                 const Lowering& lowering, const Timeline& timeline) {
+  const Cluster& cluster = lowering.cluster();
+  const auto last = [&](const std::vector<OpId>& all) {
+    double end = 0;
+    for (const OpId op : all) end = std::max(end, timeline.finish[op.index()]);
+    return end;
+  };
   Json out = Json::object();
   Json all = Json::array();
-  for (const Job& job : jobs) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Job& job = jobs[i];
     Json one = Json::object();
     one["name"] = Json(job.name);
     one["metrics"] = job.workload->measure(lowering, timeline);
+    const double end = metric_value(one.at("metrics"), "step_time_s").value_or(timeline.end);
+    one["usage"] = usage_to_json(usage_of(
+        cluster, lowering.routes().topology(), lowering.graph(), timeline,
+        ServerId(static_cast<std::size_t>(job.first_server)), job.server_count(cluster), end));
+    one["load_s"] = Json(last(ops[i].loading));
+    one["drain_s"] = Json(last(ops[i].draining));
     all.push_back(std::move(one));
   }
   out["jobs"] = std::move(all);
@@ -104,7 +164,8 @@ void check_invariants(const Topology& topology, const OpGraph& graph, const Time
   }
 }
 
-Json assemble_result(LoadedScenario& loaded, const std::vector<Json>& parts) {
+Json assemble_result(LoadedScenario& loaded, const Topology& topology,
+                     const std::vector<ResultPart>& parts) {
   Scenario& scenario = loaded.scenario;
   Json result = Json::object();
   Json resolved = Writer::write_moved(scenario);
@@ -112,17 +173,18 @@ Json assemble_result(LoadedScenario& loaded, const std::vector<Json>& parts) {
   result["name"] = Json(scenario.name);
   result["provenance"] = provenance(loaded, resolved);
   result["metrics"] = Json::object();
-  auto part = parts.begin();
   std::int64_t operations = 0;
-  for (const Json& one : parts) operations += one.at("operations").as_integer();
-  result["inactive"] = parts.front().at("inactive");
+  for (const ResultPart& part : parts) operations += part.found.at("operations").as_integer();
+  result["inactive"] = parts.front().found.at("inactive");
   if (!scenario.jobs.empty()) {
-    result["metrics"] = part->at("jobs").items().front().at("metrics");
-    result["jobs"] = part->at("jobs");
-    result["collectives"] = part->at("collectives");
-    ++part;
+    result["jobs"] = finished_jobs(scenario, topology, parts);
+    result["metrics"] = result["jobs"].items().front().at("metrics");
+    result["collectives"] = parts.front().found.at("collectives");
   }
-  for (const auto& [name, probe] : scenario.probes) add_probe(name, *part++, result);
+  for (const ResultPart& part : parts) {
+    if (part.kind == ResultPart::Kind::kProbe)
+      add_probe(part.probe, part.found, scenario.cluster, result);
+  }
   result["metrics"]["simulated_ops"] = Json(operations);
   Json parameters = Json::array();
   for (const Parameter& p : loaded.parameters) parameters.push_back(parameter_to_json(p));

@@ -10,14 +10,34 @@
 
 namespace trainyard {
 
+/// A job's operations beside its iteration.
+struct JobOps {
+  std::vector<OpId> loading, draining;
+};
 /// What one simulation found, as its process hands it over: metrics per job, choices, counts.
-Json measure_run(const std::vector<Job>& jobs, const Lowering& lowering, const Timeline& timeline);
+Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
+                 const Lowering& lowering, const Timeline& timeline);
 
 /// Throws std::logic_error when a resource carried more than its capacity allows over the run, or
 /// time ran backwards: the invariants of every run.
 void check_invariants(const Topology& topology, const OpGraph& graph, const Timeline& timeline);
 
-/// The result of a scenario from its parts: the jobs' run (if there are jobs), then the probes'.
-Json assemble_result(LoadedScenario& loaded, const std::vector<Json>& parts);
+/// One of the simulations behind a result.
+struct ResultPart {
+  enum class Kind {
+    kJobs,      ///< an iteration of every job
+    kWrite,     ///< a checkpoint of job `job` into storage
+    kRead,      ///< and back
+    kDraining,  ///< an iteration of every job beside its checkpoint
+    kProbe,     ///< the probe of that name
+  };
+  Kind kind = Kind::kJobs;
+  std::string probe;
+  std::size_t job = 0;
+  Json found = {};
+};
+/// The result of a scenario from its parts.
+Json assemble_result(LoadedScenario& loaded, const Topology& topology,
+                     const std::vector<ResultPart>& parts);
 
 }  // namespace trainyard

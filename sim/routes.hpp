@@ -27,6 +27,11 @@ class Routes {
   void send_side(Rank rank, int nic, PathBuilder& path) const;
   void receive_side(Rank rank, int nic, PathBuilder& path) const;
 
+  /// One byte between a server and storage: drives, targets' ports, the server's ports and the
+  /// services that storage traffic passes through. `cores`: host-core seconds per byte beside (what
+  /// preprocessing takes). Only with storage.
+  FlowPath storage(ServerId server, bool write, double cores = 0) const;
+
   const Cluster& cluster() const { return cluster_; }
   const Topology& topology() const { return topology_; }
   /// Capacities by resource index, when `siblings` equal users divide what belongs to a whole
@@ -43,6 +48,10 @@ class Routes {
   std::vector<std::string> inactive() const;
 
  private:
+  /// What services take for each byte of "network" or "storage" on one end.
+  void serve(ServerId server, std::string_view bytes, PathBuilder& path) const;
+  bool bypassed(const Service& service, std::string_view bytes) const;
+
   const Cluster& cluster_;
   const Topology& topology_;
   mutable std::map<int, std::vector<double>> capacities_;  ///< by siblings, made when asked for

@@ -1,7 +1,8 @@
 #include "sim/run.hpp"
 
-#include <fmt/format.h>
+#include <iterator>
 
+#include "sim/background.hpp"
 #include "sim/engine.hpp"
 #include "sim/isolate.hpp"
 #include "sim/lowering.hpp"
@@ -16,6 +17,14 @@ std::unique_ptr<Executor> make_executor(const std::string& name, const Topology&
   return name == "stock" ? make_stock_executor(topology) : make_flow_executor(topology);
 }
 
+Timeline run_graph(const Scenario& scenario, const Topology& topology, OpGraph& graph) {
+  graph.freeze();
+  const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, topology);
+  Timeline timeline = Engine(graph, *executor, topology.ranks(), progress_on_stderr()).run();
+  check_invariants(topology, graph, timeline);
+  return timeline;
+}
+
 std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers) {
   const auto per_server = static_cast<std::size_t>(cluster.server.gpus);
   std::vector<Rank> ranks;
@@ -26,20 +35,36 @@ std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers
 }
 
 // The whole program in one place, after the topology: op graph -> engine and executor ->
-// measurements.
+// measurements. With `draining`, each job's checkpoint is on its way to storage beside its step.
 Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
-              Fidelity fidelity) {
+              Fidelity fidelity, bool draining = false) {
   const Cluster& cluster = scenario.cluster;
   Lowering lowering(cluster, topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
+  lowering.set_seed(static_cast<std::uint64_t>(scenario.engine.seed));
+  std::vector<JobOps> ops;
   for (Job& job : jobs) {
+    const std::size_t first = lowering.graph().size();
     job.workload->lower(lowering, ranks_of(cluster, job.first_server, job.server_count(cluster)));
+    const std::size_t last = lowering.graph().size();
+    ops.push_back({add_loading(lowering, cluster, job), {}});
+    if (job.training && job.training->data.prefetch == 0)
+      wait_for_data(lowering.graph(), topology, ops.back().loading, first, last);
+    if (draining) ops.back().draining = add_checkpoint(lowering, cluster, job, true);
   }
-  lowering.graph().freeze();
-  const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, topology);
-  const Timeline timeline =
-      Engine(lowering.graph(), *executor, topology.ranks(), progress_on_stderr()).run();
-  check_invariants(topology, lowering.graph(), timeline);
-  return measure_run(jobs, lowering, timeline);
+  const Timeline timeline = run_graph(scenario, topology, lowering.graph());
+  return measure_run(jobs, ops, lowering, timeline);
+}
+
+// One checkpoint of one job into storage or back, alone.
+Json simulate_checkpoint(const Scenario& scenario, const Topology& topology, const Job& job,
+                         bool write) {
+  Lowering lowering(scenario.cluster, topology, Fidelity::kFlow, Fidelity::kAnalytic);
+  add_checkpoint(lowering, scenario.cluster, job, write);
+  const Timeline timeline = run_graph(scenario, topology, lowering.graph());
+  Json out = Json::object();
+  out["time_s"] = Json(timeline.end);
+  out["operations"] = Json(lowering.graph().size());
+  return out;
 }
 
 Job probe_job(const Probe& probe) {
@@ -55,16 +80,45 @@ Job probe_job(const Probe& probe) {
   return job;
 }
 
-std::vector<std::function<Json()>> tasks_of(LoadedScenario& loaded, const Topology& topology) {
-  Scenario& scenario = loaded.scenario;
-  std::vector<std::function<Json()>> tasks;
-  if (!scenario.jobs.empty()) {
-    tasks.emplace_back([&scenario, &topology] {
-      return simulate(scenario, topology, scenario.jobs, fidelity_of(scenario.engine.fidelity));
-    });
+/// The simulations that a result is put together from, and what each is.
+struct Tasks {
+  std::vector<std::function<Json()>> run;
+  std::vector<ResultPart> parts;
+  void add(ResultPart part, std::function<Json()> task) {
+    parts.push_back(std::move(part));
+    run.push_back(std::move(task));
   }
+};
+
+void add_jobs(Scenario& scenario, const Topology& topology, Tasks& tasks) {
+  using Kind = ResultPart::Kind;
+  const Fidelity fidelity = fidelity_of(scenario.engine.fidelity);
+  const auto step = [&scenario, &topology, fidelity](bool draining) {
+    return [&scenario, &topology, fidelity, draining] {
+      return simulate(scenario, topology, scenario.jobs, fidelity, draining);
+    };
+  };
+  tasks.add({Kind::kJobs, {}, 0}, step(false));
+  bool drains = false;
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    const Job& job = scenario.jobs[i];
+    if (checkpoint_bytes(job) == Bytes()) continue;
+    for (const bool write : {true, false}) {
+      tasks.add({write ? Kind::kWrite : Kind::kRead, {}, i}, [&scenario, &topology, &job, write] {
+        return simulate_checkpoint(scenario, topology, job, write);
+      });
+    }
+    drains = drains || job.training->checkpoint.mode == "asynchronous";
+  }
+  if (drains) tasks.add({Kind::kDraining, {}, 0}, step(true));
+}
+
+Tasks tasks_of(LoadedScenario& loaded, const Topology& topology) {
+  Scenario& scenario = loaded.scenario;
+  Tasks tasks;
+  if (!scenario.jobs.empty()) add_jobs(scenario, topology, tasks);
   for (const auto& [name, probe] : scenario.probes) {
-    tasks.emplace_back([&scenario, &topology, &probe = probe] {
+    tasks.add({ResultPart::Kind::kProbe, name, 0}, [&scenario, &topology, &probe = probe] {
       std::vector<Job> jobs;
       jobs.push_back(probe_job(probe));
       return simulate(
@@ -78,22 +132,21 @@ std::vector<std::function<Json()>> tasks_of(LoadedScenario& loaded, const Topolo
 }  // namespace
 
 std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded) {
-  std::vector<std::function<Json()>> tasks;
-  std::vector<std::size_t> counts;
+  std::vector<std::function<Json()>> run;
+  std::vector<std::vector<ResultPart>> parts;
   std::vector<std::unique_ptr<Topology>> topologies;  // built once; the children inherit them
   for (LoadedScenario& one : loaded) {
     topologies.push_back(build_design(one));
-    const std::size_t before = tasks.size();
-    for (auto& task : tasks_of(one, *topologies.back())) tasks.push_back(std::move(task));
-    counts.push_back(tasks.size() - before);
+    Tasks tasks = tasks_of(one, *topologies.back());
+    std::move(tasks.run.begin(), tasks.run.end(), std::back_inserter(run));
+    parts.push_back(std::move(tasks.parts));
   }
-  std::vector<Json> parts = run_isolated(tasks);
+  std::vector<Json> found = run_isolated(run);
   std::vector<Json> results;
-  auto next = parts.begin();
+  std::size_t next = 0;
   for (std::size_t i = 0; i < loaded.size(); ++i) {
-    const auto end = next + static_cast<std::ptrdiff_t>(counts[i]);
-    results.push_back(assemble_result(loaded[i], {next, end}));
-    next = end;
+    for (ResultPart& part : parts[i]) part.found = std::move(found[next++]);
+    results.push_back(assemble_result(loaded[i], *topologies[i], parts[i]));
   }
   return results;
 }

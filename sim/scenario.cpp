@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/background.hpp"
+#include "sim/equipment.hpp"
 #include "sim/error.hpp"
 #include "sim/reader.hpp"
 #include "sim/registry.hpp"
@@ -34,6 +36,7 @@ void Job::fields(Archive& ar) {
   ar("first_server", first_server, "first server of the job", non_negative());
   ar("servers", servers, "servers of the job (0: all from first_server on)", non_negative());
   ar.plugin("workload", workload, "what the job does");
+  ar("training", training, "a whole training run of it: data, checkpoints, failures");
 }
 
 void Probe::fields(Archive& ar) {
@@ -55,6 +58,8 @@ void Scenario::fields(Archive& ar) {
   ar("jobs", jobs, "what runs on it");
   ar("probes", probes, "named collectives on the idle cluster");
   ar("enable", enable, "features switched on");
+  ar("baseline", baseline,
+     "name of the run that ratios in a comparison are taken to (empty: the first)");
   ar("claim", claim, "file of claimed values, relative to this one");
   const std::string& algorithm = cluster.collectives.algorithm;
   const auto names = Registry<Collective>::of().names();
@@ -140,8 +145,15 @@ std::unique_ptr<Topology> build_design(const LoadedScenario& loaded) {
     }
   };
   std::unique_ptr<Topology> topology;
+  attempt("/cluster", [&] { check_services(s.cluster.server, s.cluster.services); });
+  attempt("/cluster", [&] { check_storage(s.cluster); });
   attempt("/cluster/network",
           [&] { topology = s.cluster.network->build(s.cluster.server, s.cluster.servers); });
+  if (topology && faults.empty()) {
+    topology->add_services(s.cluster.load(), s.cluster.services);
+    if (s.cluster.storage) topology->add_storage(*s.cluster.storage);
+    attempt("/cluster", [&] { check_equipment(s.cluster, *topology); });
+  }
   if (topology && topology->ranks() > 1 && s.cluster.servers > 1) {
     attempt("/cluster", [&] {
       const auto next = static_cast<std::size_t>(s.cluster.server.gpus);
@@ -154,6 +166,7 @@ std::unique_ptr<Topology> build_design(const LoadedScenario& loaded) {
       job.workload->check(s.cluster, static_cast<std::size_t>(job.server_count(s.cluster)) *
                                          static_cast<std::size_t>(s.cluster.server.gpus));
     });
+    attempt(fmt::format("/jobs/{}/training", i), [&] { check_training(s.cluster, job); });
   }
   if (!faults.empty()) throw ScenarioError(std::move(faults), exit_code);
   return topology;

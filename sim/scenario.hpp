@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Job {
   int first_server = 0;
   int servers = 0;  ///< 0: all from first_server on
   std::unique_ptr<Workload> workload;
+  std::optional<TrainingPlan> training;  ///< a whole run of it
   int server_count(const Cluster& cluster) const {
     return servers > 0 ? servers : cluster.servers - first_server;
   }
@@ -52,6 +54,7 @@ struct Scenario {
   std::vector<Job> jobs;
   std::map<std::string, Probe> probes;
   std::vector<std::string> enable;  ///< features that were switched on
+  std::string baseline;             ///< the run that ratios in a comparison are taken to
   std::string claim;                ///< a file of claimed values, relative to the scenario's folder
   void fields(Archive& ar);
 };

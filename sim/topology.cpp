@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/services.hpp"
+#include "sim/storage.hpp"
 #include "sim/topology_graph.hpp"
 
 namespace trainyard {
@@ -25,7 +27,12 @@ ResourceId Topology::add_edge(ResourceKind kind, NodeId from, NodeId to, double 
   const ResourceId id(resources_.size());
   resources_.push_back({kind, from, to, ServerId(), capacity, latency});
   boost::add_edge(from.index(), to.index(), id, *graph_);
-  if (kind == ResourceKind::kLink) ++fabric_links_;
+  if (kind == ResourceKind::kLink) {
+    ++fabric_links_;
+    // A NIC has one port: its links are the ones that name it.
+    if (node(from).kind == NodeKind::kNic) port_out_[node(from).index] = id;
+    if (node(to).kind == NodeKind::kNic) port_in_[node(to).index] = id;
+  }
   return id;
 }
 
@@ -53,6 +60,8 @@ void Topology::add_servers() {
     for (int n = 0; n < server_.nics; ++n) {
       const NodeId nic = add_node({NodeKind::kNic, 0, static_cast<std::uint32_t>(nics_.size())});
       nics_.push_back(nic);
+      port_out_.emplace_back();
+      port_in_.emplace_back();
       const NodeId gpu = gpus[static_cast<std::size_t>(server_.gpu_of(n))];
       const double pcie = server_.nic.pcie_bandwidth.si();
       pcie_tx_.push_back(add_edge(ResourceKind::kPcie, gpu, nic, pcie, Seconds()));
@@ -70,6 +79,47 @@ void Topology::add_servers() {
           ResourceKind::kDpuMemory, server, (server_.dpu->memory_bandwidth * server_.dpus).si()));
     }
   }
+}
+
+void Topology::add_services(const ServerLoad& load,
+                            const std::map<std::string, Service>& services) {
+  for (const ResourceId id : network_cores_) resources_[id.index()].capacity = load.host_for_bytes;
+  for (const ResourceId id : dpu_cores_) resources_[id.index()].capacity = load.dpu_for_bytes;
+  for (const auto& [name, service] : services) {
+    if (!service.on("engine") || service.engine_rate == BytesPerSecond()) continue;
+    for (int s = 0; s < servers_; ++s) {
+      engines_[name].push_back(add_server_resource(ResourceKind::kEngine,
+                                                   ServerId(static_cast<std::size_t>(s)),
+                                                   service.engine_rate.si()));
+    }
+  }
+}
+
+void Topology::add_storage(const Storage& storage) {
+  const auto shared = [&](BytesPerSecond rate) {
+    return add_server_resource(ResourceKind::kStorage, ServerId(), rate.si());
+  };
+  const auto limited = [](BytesPerSecond rate, BytesPerSecond limit) {
+    return limit > BytesPerSecond() ? std::min(rate, limit) : rate;
+  };
+  StorageResources all;
+  all.drives_read = shared(limited(storage.drives_rate(false), storage.read_limit));
+  all.drives_write = shared(limited(storage.drives_rate(true), storage.write_limit));
+  all.targets_out = shared(storage.targets_rate());
+  all.targets_in = shared(storage.targets_rate());
+  for (int s = 0; s < servers_ && storage.network == "own"; ++s) {
+    for (auto* ports : {&all.ports_in, &all.ports_out}) {
+      ports->push_back(add_server_resource(ResourceKind::kStoragePort,
+                                           ServerId(static_cast<std::size_t>(s)),
+                                           server_.storage_rate().si()));
+    }
+  }
+  storage_ = std::move(all);
+}
+
+ResourceId Topology::engine(const std::string& service, ServerId s) const {
+  const auto it = engines_.find(service);
+  return it == engines_.end() ? ResourceId() : it->second[s.index()];
 }
 
 std::vector<double> Topology::capacities() const {
@@ -108,6 +158,12 @@ std::string Topology::resource_name(ResourceId id) const {
       return fmt::format("server{} DPU cores", r.server.index());
     case ResourceKind::kDpuMemory:
       return fmt::format("server{} DPU memory", r.server.index());
+    case ResourceKind::kEngine:
+      return fmt::format("server{} service engine", r.server.index());
+    case ResourceKind::kStoragePort:
+      return fmt::format("server{} storage port", r.server.index());
+    case ResourceKind::kStorage:
+      return "storage targets";
     default:
       return fmt::format("resource {}", id.index());
   }

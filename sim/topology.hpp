@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,9 @@ enum class ResourceKind : std::uint8_t {
   kDpuCores,      ///< core-seconds per second
   kDpuMemory,     ///< bytes/s
   kDrive,         ///< bytes/s
+  kEngine,        ///< fixed function of a service on one server; bytes/s
+  kStoragePort,   ///< a server's ports into a storage network of its own; bytes/s
+  kStorage,       ///< all storage targets together: drives, or their ports; bytes/s
 };
 
 struct TopologyNode {
@@ -62,6 +66,16 @@ struct AggregationTree {
 };
 
 struct TopologyGraph;
+struct ServerLoad;
+struct Service;
+struct Storage;
+
+/// What one byte from or to storage uses on the way, beside services.
+struct StorageResources {
+  ResourceId drives_read, drives_write;    ///< drives and file system
+  ResourceId targets_out, targets_in;      ///< the targets' ports
+  std::vector<ResourceId> ports_in, ports_out;  ///< by server; empty on the GPUs' fabric
+};
 
 class Topology {
  public:
@@ -114,6 +128,13 @@ class Topology {
   ResourceId dpu_memory(ServerId s) const {
     return dpu_memory_.empty() ? ResourceId() : dpu_memory_[s.index()];
   }
+  /// The engine of a service by its name on a server; invalid where it has none.
+  ResourceId engine(const std::string& service, ServerId s) const;
+  /// Null without storage.
+  const StorageResources* storage() const { return storage_ ? &*storage_ : nullptr; }
+  /// The fabric link out of (into) a NIC.
+  ResourceId port_out(ServerId s, int nic) const { return port_out_[nic_index(s, nic)]; }
+  ResourceId port_in(ServerId s, int nic) const { return port_in_[nic_index(s, nic)]; }
   NodeId nic_node(ServerId s, int nic) const { return nics_[nic_index(s, nic)]; }
 
   /// The fabric links from one NIC's port to another's, in order. The two differ. Appends to `out`.
@@ -125,6 +146,7 @@ class Topology {
                                            std::size_t spread) const = 0;
 
   /// Counts for reports: switches and fabric link pairs.
+  std::size_t nodes() const { return nodes_.size(); }
   std::size_t switches() const { return switches_; }
   std::size_t fabric_links() const { return fabric_links_ / 2; }
 
@@ -134,6 +156,11 @@ class Topology {
   ResourceId add_edge(ResourceKind kind, NodeId from, NodeId to, double capacity, Seconds latency);
   /// GPUs, NVSwitches, NICs and server resources of every server.
   void add_servers();
+
+  // Furnishing, once after building.
+  /// Cores that services leave to the bytes, and the engines of those that have a rate.
+  void add_services(const ServerLoad& load, const std::map<std::string, Service>& services);
+  void add_storage(const Storage& storage);
 
  protected:
   std::vector<Resource> resources_;
@@ -150,6 +177,9 @@ class Topology {
   int servers_;
   std::vector<ResourceId> nvlink_out_, nvlink_in_, pcie_tx_, pcie_rx_;
   std::vector<ResourceId> host_memory_, network_cores_, dpu_cores_, dpu_memory_;
+  std::vector<ResourceId> port_out_, port_in_;
+  std::map<std::string, std::vector<ResourceId>> engines_;
+  std::optional<StorageResources> storage_;
   std::vector<NodeId> nics_;
   std::size_t switches_ = 0, fabric_links_ = 0;
 };

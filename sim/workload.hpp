@@ -7,6 +7,7 @@
 #include "sim/engine.hpp"
 #include "sim/json.hpp"
 #include "sim/lowering.hpp"
+#include "sim/training.hpp"
 
 namespace trainyard {
 
@@ -21,6 +22,8 @@ class Workload : public Plugin {
   virtual void lower(Lowering& lowering, std::span<const Rank> ranks) = 0;
   /// Metrics and tables of the finished run, under the keys of docs/metrics.md.
   virtual Json measure(const Lowering& lowering, const Timeline& timeline) const = 0;
+  /// What one iteration takes in and does; samples is 0 for a workload that is no training.
+  virtual StepFacts facts() const { return {}; }
 };
 
 }  // namespace trainyard

@@ -38,6 +38,8 @@ class Gpt : public Workload {
        "reduce gradients while the backward pass goes on");
     ar("gradient_bytes", plan_.gradient_bytes, "bytes of one gradient", between(1, 8));
     ar("bucket", bucket_, "gradients reduced at once", positive());
+    ar.choice("precision", precision_, {"bf16", "fp8"},
+              "of the layers' weight products; attention and logits stay in BF16");
     ar("stage_forward", plan_.fixed_forward,
        "time of a stage's forward pass of one micro-batch, instead of a computed one",
        non_negative());
@@ -45,6 +47,7 @@ class Gpt : public Workload {
     ar.check((plan_.fixed_forward > Seconds()) == (plan_.fixed_backward > Seconds()),
              "stage_forward", "is given without stage_backward or the other way round",
              "give both or neither");
+    plan_.split.fp8 = precision_ == "fp8";
   }
 
   void check(const Cluster& cluster, std::size_t gpus) const override {
@@ -65,6 +68,10 @@ class Gpt : public Workload {
     divides("/tensor", l.tensor, "tensor ranks", m.vocabulary, "vocabulary entries");
     divides("/micro_batch", static_cast<int>(data) * plan_.split.micro_batch,
             "sequences (data × micro_batch)", global_batch_, "sequences of global_batch");
+    if (plan_.split.fp8 && cluster.server.gpu.peak_fp8 == FlopsPerSecond()) {
+      throw DesignError("/precision", "is fp8, and the GPU has no FP8 peak",
+                        "use bf16, or set the GPU's peak_fp8");
+    }
     check_memory(cluster, plan_for(gpus));
   }
 
@@ -72,6 +79,7 @@ class Gpt : public Workload {
     ranks_.assign(ranks.begin(), ranks.end());
     GptPlan plan = plan_for(ranks.size());
     plan.tensor_fidelity = lowering.tensor_fidelity();
+    plan.seed = lowering.seed();
     first_ = lowering.graph().size();
     GptStep(plan, lowering, ranks).lower();
     last_ = lowering.graph().size();
@@ -81,14 +89,11 @@ class Gpt : public Workload {
     const std::vector<RankAccount> accounts =
         account(lowering.graph(), timeline, ranks_, first_, last_);
     RankAccount mean;
-    for (const RankAccount& a : accounts) {
-      mean.compute += a.compute;
-      mean.network += a.network;
-      mean.bubble += a.bubble;
-    }
+    for (const RankAccount& a : accounts) mean += a;
     const auto gpus = static_cast<double>(ranks_.size());
-    const double step = (mean.compute + mean.network + mean.bubble) / gpus;
-    const FlopsPerSecond peak = lowering.cluster().server.gpu.peak_bf16;
+    const double step = mean.sum() / gpus;
+    const Gpu& gpu = lowering.cluster().server.gpu;
+    const FlopsPerSecond peak = plan_.split.fp8 ? gpu.peak_fp8 : gpu.peak_bf16;
     const Flops model = model_flops(plan_.model, global_batch_);
     const Flops hardware = hardware_flops(plan_.model, global_batch_, plan_.split.recompute);
     const FlopsPerSecond achieved = model / Seconds::of(step * gpus);
@@ -98,15 +103,16 @@ class Gpt : public Workload {
     out["model_tflops_per_gpu"] = Json(achieved.si() / 1e12);
     out["mfu"] = Json(achieved / peak);
     out["hfu"] = Json(hardware / Seconds::of(step * gpus) / peak);
-    out["gpu_utilization"] = Json(1 - mean.network / gpus / step);
-    Json waits = Json::object();
-    waits["network"] = Json(mean.network / gpus / step);
-    waits["bubble"] = Json(mean.bubble / gpus / step);
-    out["gpu_wait_fractions"] = std::move(waits);
-    out["exposed_comm_fraction"] = Json(mean.network / gpus / step);
+    add_account(mean, out);
     out["gpu_memory_peak_bytes"] = Json(peak_memory(plan_for(ranks_.size())).sum().si());
     out["parameters"] = Json(plan_.model.parameters());
     return out;
+  }
+
+  StepFacts facts() const override {
+    const double samples = global_batch_;
+    return {samples, samples * plan_.model.sequence, plan_.model.parameters(),
+            model_flops(plan_.model, samples)};
   }
 
  private:
@@ -176,6 +182,7 @@ class Gpt : public Workload {
   }
 
   GptPlan plan_;
+  std::string precision_ = "bf16";
   int data_ = 0, global_batch_ = 1;
   Bytes bucket_ = 400_MB;
   std::vector<Rank> ranks_;

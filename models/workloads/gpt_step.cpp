@@ -16,7 +16,13 @@ double GptPlan::parameters_per_rank(int stage) const {
 }
 
 GptStep::GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks)
-    : plan_(plan), lowering_(lowering), graph_(lowering.graph()), ranks_(ranks) {
+    : plan_(plan),
+      lowering_(lowering),
+      graph_(lowering.graph()),
+      ranks_(ranks),
+      gpu_(lowering.cluster().loaded_gpu()),
+      jitter_(lowering.cluster().load().jitter),
+      random_(plan.seed) {
   const GptLayout& l = plan.layout;
   buckets_.assign(flat_index(l.pipeline * l.tensor, plan.buckets, 0),
                   std::vector<OpId>(static_cast<std::size_t>(l.data)));
@@ -53,7 +59,7 @@ const Group& GptStep::tensor_group(int stage, int replica) {
 // reduce_scatter after, of s·b·h activations (Korthikanti et al. 2022, figures 4 and 5).
 std::vector<GptStep::Piece> GptStep::forward_layer() const {
   const TransformerSplit& split = plan_.split;
-  const LayerTime time = layer_forward(plan_.model, split, lowering_.cluster().server.gpu,
+  const LayerTime time = layer_forward(plan_.model, split, gpu_,
                                        *lowering_.cluster().kernels);
   const Bytes bytes =
       Bytes::of(kElement * plan_.model.sequence * split.micro_batch * plan_.model.hidden);
@@ -75,7 +81,7 @@ std::vector<GptStep::Piece> GptStep::backward_layer() const {
     pieces = forward_layer();
     split.recompute = "none";
   }
-  const LayerTime time = layer_backward(plan_.model, split, lowering_.cluster().server.gpu,
+  const LayerTime time = layer_backward(plan_.model, split, gpu_,
                                         *lowering_.cluster().kernels);
   const std::vector<Piece> forward = forward_layer();
   for (auto it = forward.rbegin(); it != forward.rend(); ++it) pieces.push_back(*it);
@@ -119,7 +125,7 @@ std::vector<GptStep::Piece> GptStep::pass(int stage, const Group& group, bool ba
   const Cluster& cluster = lowering_.cluster();
   const bool has_logits = stage == plan_.layout.pipeline - 1;
   const Piece logits{
-      logits_time(plan_.model, plan_.split, cluster.server.gpu, *cluster.kernels, backward),
+      logits_time(plan_.model, plan_.split, gpu_, *cluster.kernels, backward),
       CollectiveOp::kAllReduce,
       Bytes(),
       {}};
@@ -130,18 +136,35 @@ std::vector<GptStep::Piece> GptStep::pass(int stage, const Group& group, bool ba
   return pieces;
 }
 
+// The group goes on together after its first collective, so the latest of its launches counts: the
+// maximum of as many exponential delays as there are ranks.
+void GptStep::delay_launches(const Group& group, Span& span, std::uint32_t number) {
+  if (jitter_ == Seconds()) return;
+  double latest = 0;
+  for (std::size_t i = 0; i < group.size(); ++i)
+    latest = std::max(latest, random_.exponential(jitter_.si()));
+  const OpId delay = graph_.add_delay(group.ranks.front(), Seconds::of(latest), OpRole::kHost,
+                                      graph_.label("late launches"), number);
+  for (std::size_t i = 0; i < group.size(); ++i) graph_.add_edge(span.last[i], delay);
+  span.first.assign(group.size(), delay);
+  span.last.assign(group.size(), delay);
+}
+
 GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
                            const std::vector<OpId>& after, std::string_view label,
-                           int micro_batch) {
+                           int micro_batch, bool delayed) {
   const auto number = static_cast<std::uint32_t>(micro_batch);
   const std::uint32_t name = graph_.label(label),
                       tensor_comm = graph_.label("tensor-parallel collectives");
+  const double slowest = lowering_.cluster().slowest_gpu;
+  const OpRole role = group.servers() == 1 ? OpRole::kNvLink : OpRole::kTensorComm;
   Span span{{}, after};
+  if (delayed) delay_launches(group, span, number);
   for (const Piece& piece : pieces) {
     if (piece.compute > Seconds() || span.first.empty()) {
       for (std::size_t i = 0; i < group.size(); ++i) {
         const OpId op =
-            graph_.add_compute(group.ranks[i], piece.compute, OpRole::kCompute, name, number);
+            graph_.add_compute(group.ranks[i], piece.compute * slowest, OpRole::kCompute, name, number);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }
@@ -150,7 +173,7 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
     if (piece.pause > Seconds()) {
       for (std::size_t i = 0; i < group.size(); ++i) {
         const OpId op =
-            graph_.add_delay(group.ranks[i], piece.pause, OpRole::kTensorComm, tensor_comm, number);
+            graph_.add_delay(group.ranks[i], piece.pause, role, tensor_comm, number);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }
@@ -202,7 +225,7 @@ GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group,
   for (int b = 0; b < plan_.buckets; ++b) {
     const int until = plan_.layers_per_stage * (b + 1) / plan_.buckets;
     const Span part = run(pass(stage, group, true, done, until - done), group, whole.last,
-                          "backward", micro_batch);
+                          "backward", micro_batch, b == 0);
     if (whole.first.empty()) whole.first = part.first;
     whole.last = part.last;
     done = until;
@@ -270,8 +293,9 @@ void GptStep::step_optimizer(int stage, int replica) {
   constexpr double kAdamTraffic = 30;
   const Cluster& cluster = lowering_.cluster();
   const Kernel adam{0, 0, 0, 1, Bytes::of(kAdamTraffic * plan_.parameters_per_rank(stage)), 1};
-  const Seconds time =
-      plan_.fixed_forward > Seconds() ? Seconds() : cluster.kernels->time(cluster.server.gpu, adam);
+  const Seconds time = plan_.fixed_forward > Seconds()
+                           ? Seconds()
+                           : cluster.slowest_gpu * cluster.kernels->time(gpu_, adam);
   for (int t = 0; t < plan_.layout.tensor; ++t) {
     const OpId op = graph_.add_compute(rank(stage, replica, t), time, OpRole::kCompute,
                                        graph_.label("optimizer"));

@@ -6,6 +6,7 @@
 
 #include "models/transformer.hpp"
 #include "sim/lowering.hpp"
+#include "sim/random.hpp"
 
 namespace trainyard {
 
@@ -26,6 +27,7 @@ struct GptPlan {
   int buckets = 1;            ///< of the gradient all-reduce
   double gradient_bytes = 4;  ///< per parameter
   Fidelity tensor_fidelity = Fidelity::kAnalytic;
+  std::uint64_t seed = 1;  ///< of the launches' delays
   Seconds fixed_forward, fixed_backward;  ///< both 0: computed; else the time of a stage's pass
 
   /// Parameters that one rank of a stage holds: its layers / t, and the embedding on both ends.
@@ -61,8 +63,10 @@ class GptStep {
               std::vector<Piece>& out);
   std::vector<Piece> pass(int stage, const Group& group, bool backward, int first_layer,
                           int layers);
+  void delay_launches(const Group& group, Span& span, std::uint32_t number);
+  /// `delayed`: the host launches the pass anew here, late by its jitter.
   Span run(const std::vector<Piece>& pieces, const Group& group, const std::vector<OpId>& after,
-           std::string_view label, int micro_batch);
+           std::string_view label, int micro_batch, bool delayed = true);
   Stage schedule(int stage, int replica);
   Span last_backward(int stage, int replica, const Group& group, const std::vector<OpId>& after,
                      int micro_batch);
@@ -80,6 +84,9 @@ class GptStep {
   Lowering& lowering_;
   OpGraph& graph_;
   std::span<const Rank> ranks_;
+  Gpu gpu_;         ///< as the host lets it run
+  Seconds jitter_;  ///< mean delay of a pass's launches on one rank
+  Random random_;
   std::vector<Stage> stages_;
   /// By stage, tensor rank, bucket: per replica the operation after which its gradients are there,
   /// and after lowering the one after which they are reduced.

@@ -1,0 +1,26 @@
+// Traffic beside a job's iterations: training data, and checkpoints on their way to storage.
+#pragma once
+
+#include <vector>
+
+#include "sim/lowering.hpp"
+#include "sim/scenario.hpp"
+
+namespace trainyard {
+
+/// Bytes of a checkpoint of this job; zero when it takes none.
+Bytes checkpoint_bytes(const Job& job);
+/// Throws DesignError when the training cannot be done with this workload and storage. Pointers are
+/// relative to the training.
+void check_training(const Cluster& cluster, const Job& job);
+/// Adds one flow per server that loads the data of one iteration, its preprocessing included.
+/// Returns the flows; empty when the job loads nothing.
+std::vector<OpId> add_loading(Lowering& lowering, const Cluster& cluster, const Job& job);
+/// Adds one flow per writing (reading) server, which together move one checkpoint.
+std::vector<OpId> add_checkpoint(Lowering& lowering, const Cluster& cluster, const Job& job,
+                                 bool write);
+/// Makes every operation first … last-1 that waits for nothing wait for the data of its server.
+void wait_for_data(OpGraph& graph, const Topology& topology, const std::vector<OpId>& loading,
+                   std::size_t first, std::size_t last);
+
+}  // namespace trainyard
