@@ -129,9 +129,8 @@ class JobRun {
       since_.draining += iterations * pace().extra;
       since_.stalled += iterations * pace().starved;
     }
-    const double brought = stalling()             ? 0
-                           : plan_.batch_load > 0 ? seconds / plan_.batch_load
-                                                  : kNever;
+    double brought = 0;
+    if (!stalling()) brought = plan_.batch_load > 0 ? seconds / plan_.batch_load : kNever;
     held_ = std::clamp(held_ + brought - iterations, 0.0, double(plan_.prefetch));
   }
 

