@@ -1,5 +1,7 @@
 #include "models/transformer.hpp"
 
+#include <algorithm>
+
 namespace trainyard {
 namespace {
 
@@ -38,6 +40,14 @@ Seconds attention_core(const LayerShape& l, const Gpu& gpu, const KernelTime& ke
   constexpr double kScorePasses = 4.5;
   return gemm(gpu, kernels, l.s, l.s, head, batch) + gemm(gpu, kernels, l.s, head, l.s, batch) +
          elementwise(gpu, kernels, kScorePasses * batch * l.s * l.s, 2);
+}
+
+// The same as one kernel: only queries, keys, values and context pass through memory.
+Seconds fused_core(const LayerShape& l, const Gpu& gpu, const KernelTime& kernels) {
+  const double batch = l.b * l.a / l.t, head = l.h / l.a;
+  const Seconds products = kernels.time(gpu, {l.s, l.s, head, batch, Bytes(), 0}) +
+                           kernels.time(gpu, {l.s, head, l.s, batch, Bytes(), 0});
+  return std::max(products, elementwise(gpu, kernels, 4 * batch * l.s * head, 1));
 }
 
 // A layer norm and a dropout-add. Without sequence parallelism every rank of the tensor-parallel
@@ -93,10 +103,11 @@ LayerTime layer_forward(const TransformerModel& m, const TransformerSplit& split
   const auto weights = [&](double n, double k) {
     return gemm(gpu, kernels, l.tokens, n, k, 1, split.fp8);
   };
-  return {weights(3 * l.h / l.t, l.h) + attention_core(l, gpu, kernels) + weights(l.h, l.h / l.t) +
-              around,
-          weights(4 * l.h / l.t, l.h) + gelu(l, gpu, kernels) + weights(l.h, 4 * l.h / l.t) +
-              around};
+  const Seconds core =
+      split.fused_attention ? fused_core(l, gpu, kernels) : attention_core(l, gpu, kernels);
+  return {
+      weights(3 * l.h / l.t, l.h) + core + weights(l.h, l.h / l.t) + around,
+      weights(4 * l.h / l.t, l.h) + gelu(l, gpu, kernels) + weights(l.h, 4 * l.h / l.t) + around};
 }
 
 // Every product has two backward products of its size, for its input and for its weight; the
@@ -109,8 +120,11 @@ LayerTime layer_backward(const TransformerModel& m, const TransformerSplit& spli
     time.attention += forward.attention;
     time.mlp += forward.mlp;
   }
-  if (split.recompute == "selective")
-    time.attention += attention_core(shape(m, split), gpu, kernels);
+  const LayerShape l = shape(m, split);
+  if (split.fused_attention)
+    time.attention += fused_core(l, gpu, kernels) / 2;  // its scores again
+  else if (split.recompute == "selective")
+    time.attention += attention_core(l, gpu, kernels);
   return time;
 }
 
@@ -128,7 +142,7 @@ Bytes layer_activations(const TransformerModel& m, const TransformerSplit& split
                sbh = static_cast<double>(m.sequence) * split.micro_batch * m.hidden;
   const double scores = 5.0 * m.heads * m.sequence / m.hidden;
   if (split.recompute == "full") return Bytes::of(2 * sbh / (split.sequence_parallel ? t : 1));
-  const double kept = split.recompute == "selective" ? 0 : scores;
+  const double kept = split.recompute == "selective" || split.fused_attention ? 0 : scores;
   return Bytes::of(split.sequence_parallel ? sbh / t * (34 + kept) : sbh * (10 + (24 + kept) / t));
 }
 

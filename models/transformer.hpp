@@ -27,6 +27,9 @@ struct TransformerSplit {
   bool sequence_parallel = false;
   std::string recompute = "none";  ///< none | selective | full
   bool fp8 = false;  ///< the layers' weight products in FP8; attention and logits stay in BF16
+  /// One kernel for scores, softmax and context, which keeps the scores on the chip and computes
+  /// them again in its backward pass (Dao et al. 2022, FlashAttention).
+  bool fused_attention = false;
 };
 
 /// Model FLOPs of one iteration, forward and backward, no recomputation:
@@ -52,7 +55,8 @@ Seconds logits_time(const TransformerModel&, const TransformerSplit&, const Gpu&
 
 /// Bytes that one layer keeps for one micro-batch until its backward. Korthikanti table 2, 2-byte
 /// activations: s b h (10 + 24/t + 5as/ht) without sequence parallelism, s b h/t (34 + 5as/h) with
-/// it; selective drops the 5as/h term; full keeps the 2 s b h of the layer's input.
+/// it; selective and fused attention drop the 5as/h term; full keeps the 2 s b h of the layer's
+/// input.
 Bytes layer_activations(const TransformerModel&, const TransformerSplit&);
 
 }  // namespace trainyard

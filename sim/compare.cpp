@@ -52,20 +52,47 @@ Json row_of(const Metric& metric, const std::vector<double>& values, const Json&
   return row;
 }
 
+// The run that a result's ratios are taken to: the first of the name that its scenario gives, or the
+// first of all.
+std::size_t baseline_of(const Json& result, const std::vector<Json>& results) {
+  const Json* scenario = result.find("scenario");
+  const Json* name = scenario != nullptr ? scenario->find("baseline") : nullptr;
+  if (name == nullptr || !name->is_string()) return 0;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].at("name") == *name) return i;
+  }
+  return 0;
+}
+
+std::vector<double> values_of(const Metric& metric, const std::vector<Json>& results) {
+  const std::string_view key = metric.ratio_of.empty() ? metric.key : metric.ratio_of;
+  std::vector<double> values;
+  for (const Json& result : results) {
+    if (const auto v = metric_value(result.at("metrics"), key)) values.push_back(*v);
+  }
+  if (metric.ratio_of.empty() || values.size() != results.size()) return values;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ratios.push_back(values[i] / values[baseline_of(results[i], results)]);
+  return ratios;
+}
+
 }  // namespace
 
-Json compare_results(std::vector<Json> results, const Json& claim) {
+Json compare_rows(const std::vector<Json>& results, const Json& claim) {
   Json rows = Json::array();
-  std::vector<std::string_view> shown;
   for (const Metric& metric : metrics()) {
-    std::vector<double> values;
-    for (const Json& result : results) {
-      if (const auto v = metric_value(result.at("metrics"), metric.key)) values.push_back(*v);
-    }
-    if (!metric.compared || values.size() != results.size()) continue;
-    shown.push_back(metric.key);
-    rows.push_back(row_of(metric, values, claim, results));
+    if (!metric.compared) continue;
+    const std::vector<double> values = values_of(metric, results);
+    if (values.size() == results.size()) rows.push_back(row_of(metric, values, claim, results));
   }
+  return rows;
+}
+
+Json compare_results(std::vector<Json> results, const Json& claim) {
+  Json rows = compare_rows(results, claim);
+  std::vector<std::string> shown;
+  for (const Json& row : rows.items()) shown.push_back(row.at("metric").as_string());
   Json only = Json::array();
   if (const Json* claims = claim.find("rows")) {
     for (const auto& [key, row] : claims->members()) {

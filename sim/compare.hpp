@@ -15,6 +15,8 @@ namespace trainyard {
 /// {"source", "rows": {metric: {scenario name: value}}}. A claimed metric that no result has is
 /// listed in claimed_only. Nothing simulated depends on the claim.
 Json compare_results(std::vector<Json> results, const Json& claim);
+/// The "rows" alone. Of each result, "name", "metrics" and "scenario" are looked at.
+Json compare_rows(const std::vector<Json>& results, const Json& claim);
 
 /// A claim file, read and checked; null for an empty path. Throws ScenarioError.
 Json load_claim(const std::string& path);

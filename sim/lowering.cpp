@@ -29,8 +29,9 @@ OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_vi
                     std::uint32_t number) {
   if (from == to) return graph_.add_join(role);
   if (routes_.same_server(from, to)) role = OpRole::kNvLink;
-  return graph_.add_flow(from, graph_.add_path(routes_.message(from, to)), bytes, role,
-                         graph_.label(label), number);
+  PathId& path = messages_[{from, to}];
+  if (!path.valid()) path = graph_.add_path(routes_.message(from, to));
+  return graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
 }
 
 // Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.

@@ -78,6 +78,7 @@ class Lowering {
   std::map<std::vector<Rank>, std::unique_ptr<Group>> groups_;
   std::map<std::string, std::unique_ptr<Collective>> algorithms_;
   std::map<Key, Chosen> chosen_;
+  std::map<std::pair<Rank, Rank>, PathId> messages_;
   std::vector<Key> order_;
 };
 

@@ -17,6 +17,8 @@ struct Metric {
   std::string_view formula;  ///< for docs/metrics.md
   enum class Show { kSeconds, kFraction, kNumber, kBytes } show = Show::kNumber;
   bool compared = true;  ///< a row of `compare`
+  /// Not empty: only in comparisons, that metric / the same of the baseline run.
+  std::string_view ratio_of = {};
 };
 
 std::span<const Metric> metrics();

@@ -9,6 +9,7 @@
 #include "sim/progress.hpp"
 #include "sim/reader.hpp"
 #include "sim/result.hpp"
+#include "sim/writer.hpp"
 
 namespace trainyard {
 namespace {
@@ -131,7 +132,8 @@ Tasks tasks_of(LoadedScenario& loaded, const Topology& topology) {
 
 }  // namespace
 
-std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded) {
+std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
+                                std::vector<std::vector<ResultPart>>* all_parts) {
   std::vector<std::function<Json()>> run;
   std::vector<std::vector<ResultPart>> parts;
   std::vector<std::unique_ptr<Topology>> topologies;  // built once; the children inherit them
@@ -148,7 +150,39 @@ std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded) {
     for (ResultPart& part : parts[i]) part.found = std::move(found[next++]);
     results.push_back(assemble_result(loaded[i], *topologies[i], parts[i]));
   }
+  if (all_parts != nullptr) *all_parts = std::move(parts);
   return results;
+}
+
+Json finish_scenario(LoadedScenario& loaded, const std::vector<ResultPart>& parts) {
+  return assemble_result(loaded, *build_design(loaded), parts);
+}
+
+namespace {
+
+void strip_accounts(Json& node) {
+  if (node.is_array()) {
+    for (Json& item : node.items()) strip_accounts(item);
+  }
+  if (!node.is_object()) return;
+  for (const char* key : {"power", "price_usd", "base_power", "port_power", "port_price_usd"})
+    node.erase(key);
+  for (auto& [key, value] : node.members()) strip_accounts(value);
+}
+
+}  // namespace
+
+std::string simulation_key(LoadedScenario& loaded) {
+  Json root = Writer::write_moved(loaded.scenario);
+  for (const char* key : {"name", "description", "claim", "baseline", "enable"}) root.erase(key);
+  for (const char* key : {"site", "reliability", "appliances"}) root["cluster"].erase(key);
+  for (Json& job : root["jobs"].items()) {
+    if (job.find("training") == nullptr) continue;
+    for (const char* key : {"tokens", "steps", "seeds"}) job["training"].erase(key);
+    if (job["training"].find("checkpoint") != nullptr) job["training"]["checkpoint"].erase("interval");
+  }
+  strip_accounts(root);
+  return dump_json(root, -1);
 }
 
 Json run_scenario(LoadedScenario& loaded) {

@@ -21,7 +21,9 @@ struct CommonOptions {
 };
 
 ExitCode run_command(const std::string& scenario, const CommonOptions& options);
-ExitCode compare_command(const std::vector<std::string>& scenarios, const CommonOptions& options);
+/// `audited`: try what the claim's rows hang on (sim/audit.hpp), where there is a claim.
+ExitCode compare_command(const std::vector<std::string>& scenarios, bool audited,
+                         const CommonOptions& options);
 
 struct CollectiveOptions {
   std::string operation = "all_reduce";

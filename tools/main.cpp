@@ -23,6 +23,7 @@ struct CommandLine {
   std::string scenario, kind, file = "scenario.json", preset = "gpt3-175b@dgx-a100", directory,
                               page;
   std::vector<std::string> scenarios;
+  bool audit = false;
   std::function<ExitCode()> action;
 };
 
@@ -62,10 +63,12 @@ void add_run(CLI::App& app, CommandLine& line) {
   CLI::App* compare = app.add_subcommand(
       "compare", "simulate several scenarios and set them side by side, against their claim");
   compare->add_option("scenarios", line.scenarios, "scenario files")->required()->expected(2, 64);
+  compare->add_flag("--audit", line.audit,
+                    "try every assumed parameter at an end of its range: what the claim hangs on");
   add_scenario_options(compare, line);
   add_output_options(compare, line);
   compare->callback(
-      [&] { line.action = [&] { return compare_command(line.scenarios, line.common); }; });
+      [&] { line.action = [&] { return compare_command(line.scenarios, line.audit, line.common); }; });
 }
 
 void add_collective(CLI::App& app, CommandLine& line) {

@@ -33,6 +33,8 @@ class Gpt : public Workload {
        "split norms and dropouts over the tensor ranks too");
     ar.choice("recompute", plan_.split.recompute, {"none", "selective", "full"},
               "activations recomputed in the backward pass");
+    ar("fused_attention", plan_.split.fused_attention,
+       "attention as one kernel that keeps the scores on the chip");
     ar("scatter_gather", plan_.scatter_gather, "cut pipeline messages over the tensor ranks");
     ar("overlap_gradients", plan_.overlap_gradients,
        "reduce gradients while the backward pass goes on");
