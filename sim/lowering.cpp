@@ -34,6 +34,49 @@ OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_vi
   return graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
 }
 
+FlowPath Lowering::together(const std::vector<Rank>& from, const std::vector<Rank>& to) const {
+  PathBuilder all;
+  Seconds latency;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const FlowPath path = routes_.message(from[i], to[i]);
+    all.add(path, 1 / static_cast<double>(from.size()));
+    latency = std::max(latency, path.latency);
+  }
+  all.delay(latency);
+  FlowPath path = std::move(all).build();
+  path.fairness = static_cast<double>(from.size());  // as many as they are, against others
+  return path;
+}
+
+bool Lowering::alike(const std::vector<Rank>& from, const std::vector<Rank>& to) const {
+  const Topology& topology = routes_.topology();
+  const bool local = routes_.same_server(from.front(), to.front());
+  Seconds latency;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == to[i] || routes_.same_server(from[i], to[i]) != local) return false;
+    const FlowPath path = routes_.message(from[i], to[i]);
+    if (i > 0 && path.latency != latency) return false;
+    latency = path.latency;
+  }
+  double load = 0;
+  for (const Share& share : together(from, to).shares) {
+    if (topology.resource(share.resource).kind != ResourceKind::kLink) continue;
+    if (load > 0 && share.weight != load) return false;
+    load = share.weight;
+  }
+  return true;
+}
+
+OpId Lowering::send_together(const std::vector<Rank>& from, const std::vector<Rank>& to,
+                             Bytes bytes, OpRole role, std::string_view label,
+                             std::uint32_t number) {
+  if (routes_.same_server(from.front(), to.front())) role = OpRole::kNvLink;
+  PathId& path = messages_[{from.front(), to.front()}];
+  if (!path.valid()) path = graph_.add_path(together(from, to));
+  return graph_.add_flow(from.front(), path, static_cast<double>(from.size()) * bytes, role,
+                         graph_.label(label), number);
+}
+
 // Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.
 Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   const Key key{call.op, call.bytes.si(), call.group->id};

@@ -46,6 +46,17 @@ class Lowering {
   OpId send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
             std::uint32_t number = 0);
 
+  /// Whether the messages from[i] -> to[i] are alike: equal latency and an equal load on each link
+  /// that any of them takes, so that together they run as one at equal rates.
+  bool alike(const std::vector<Rank>& from, const std::vector<Rank>& to) const;
+  /// Messages of `bytes` each from every from[i] to to[i], which are alike, as one flow.
+  OpId send_together(const std::vector<Rank>& from, const std::vector<Rank>& to, Bytes bytes,
+                     OpRole role, std::string_view label, std::uint32_t number = 0);
+  /// Whether generators may simulate one of several that do exactly the same (engine.fold, where
+  /// the executor takes weighted flows); false until set.
+  bool folds() const { return folds_; }
+  void set_folds(bool folds) { folds_ = folds; }
+
   /// A collective by the library's algorithm and protocol (see CollectiveLibrary), or the cheapest
   /// by closed form. A forced algorithm that cannot be used here falls back to the cheapest other,
   /// and the choice says why. entry and result are per rank of the group, as in Collective::lower.
@@ -68,6 +79,7 @@ class Lowering {
     Protocol protocol;
   };
   Chosen& choose(const CollectiveCall& call);
+  FlowPath together(const std::vector<Rank>& from, const std::vector<Rank>& to) const;
   CollectiveContext context(const Protocol& protocol, Fidelity fidelity);
 
   OpGraph graph_;
@@ -75,6 +87,7 @@ class Lowering {
   SharpTrees sharp_;
   Fidelity fidelity_, tensor_fidelity_;
   std::uint64_t seed_ = 1;
+  bool folds_ = false;
   std::map<std::vector<Rank>, std::unique_ptr<Group>> groups_;
   std::map<std::string, std::unique_ptr<Collective>> algorithms_;
   std::map<Key, Chosen> chosen_;

@@ -66,7 +66,7 @@ class OpGraph {
   /// Interns a name for timelines and messages.
   std::uint32_t label(std::string_view name);
 
-  /// Kernels among first … last-1 that wait for nothing. Only before freeze().
+  /// Kernels and pauses among first … last-1 that wait for nothing. Only before freeze().
   std::vector<OpId> sources(std::size_t first, std::size_t last) const;
 
   /// Sorts the edges; nothing may be added afterwards.

@@ -42,6 +42,7 @@ Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Jo
   const Cluster& cluster = scenario.cluster;
   Lowering lowering(cluster, topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
   lowering.set_seed(static_cast<std::uint64_t>(scenario.engine.seed));
+  lowering.set_folds(scenario.engine.fold == "auto" && scenario.engine.executor == "flow");
   std::vector<JobOps> ops;
   for (Job& job : jobs) {
     const std::size_t first = lowering.graph().size();

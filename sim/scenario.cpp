@@ -22,6 +22,8 @@ void EngineSettings::fields(Archive& ar) {
             "how finely collectives are simulated");
   ar.choice("tensor_fidelity", tensor_fidelity, {"steps", "flow", "analytic"},
             "the same for tensor-parallel collectives");
+  ar.choice("fold", fold, {"auto", "off"},
+            "simulate one for several that do exactly the same, or each");
   ar("seed", seed, "seed of everything random");
 }
 

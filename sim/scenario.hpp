@@ -19,6 +19,7 @@ struct EngineSettings {
   std::string fidelity =
       "flow";  ///< steps | flow | analytic: every collective but tensor-parallel ones
   std::string tensor_fidelity = "analytic";  ///< the same for tensor-parallel collectives
+  std::string fold = "auto";  ///< auto | off: simulate one of those that do exactly the same
   std::int64_t seed = 1;
   void fields(Archive& ar);
 };

@@ -83,17 +83,22 @@ class Gpt : public Workload {
     plan.tensor_fidelity = lowering.tensor_fidelity();
     plan.seed = lowering.seed();
     first_ = lowering.graph().size();
-    GptStep(plan, lowering, ranks).lower();
+    GptStep step(plan, lowering, ranks);
+    step.lower();
+    simulated_.clear();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (static_cast<int>(i) % plan.layout.tensor < step.lanes()) simulated_.push_back(ranks[i]);
+    }
     last_ = lowering.graph().size();
   }
 
   Json measure(const Lowering& lowering, const Timeline& timeline) const override {
     const std::vector<RankAccount> accounts =
-        account(lowering.graph(), timeline, ranks_, first_, last_);
+        account(lowering.graph(), timeline, simulated_, first_, last_);
     RankAccount mean;
     for (const RankAccount& a : accounts) mean += a;
     const auto gpus = static_cast<double>(ranks_.size());
-    const double step = mean.sum() / gpus;
+    const double step = mean.sum() / static_cast<double>(simulated_.size());
     const Gpu& gpu = lowering.cluster().server.gpu;
     const FlopsPerSecond peak = plan_.split.fp8 ? gpu.peak_fp8 : gpu.peak_bf16;
     const Flops model = model_flops(plan_.model, global_batch_);
@@ -187,7 +192,7 @@ class Gpt : public Workload {
   std::string precision_ = "bf16";
   int data_ = 0, global_batch_ = 1;
   Bytes bucket_ = 400_MB;
-  std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_, simulated_;
   std::size_t first_ = 0, last_ = 0;
 };
 

@@ -24,8 +24,23 @@ GptStep::GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> 
       jitter_(lowering.cluster().load().jitter),
       random_(plan.seed) {
   const GptLayout& l = plan.layout;
-  buckets_.assign(flat_index(l.pipeline * l.tensor, plan.buckets, 0),
+  lanes_ = alike() ? 1 : l.tensor;
+  buckets_.assign(flat_index(l.pipeline * lanes_, plan.buckets, 0),
                   std::vector<OpId>(static_cast<std::size_t>(l.data)));
+  reduced_.resize(flat_index(l.pipeline, l.tensor, 0));
+}
+
+// Between every two neighbouring stages, both ways.
+bool GptStep::alike() const {
+  const GptLayout& l = plan_.layout;
+  if (plan_.tensor_fidelity != Fidelity::kAnalytic || !lowering_.folds()) return false;
+  for (int stage = 0; stage + 1 < l.pipeline; ++stage) {
+    for (int replica = 0; replica < l.data; ++replica) {
+      const auto near = tensor_ranks(stage, replica), far = tensor_ranks(stage + 1, replica);
+      if (!lowering_.alike(near, far) || !lowering_.alike(far, near)) return false;
+    }
+  }
+  return true;
 }
 
 void GptStep::lower() {
@@ -47,12 +62,16 @@ Rank GptStep::rank(int stage, int replica, int tensor) const {
   return ranks_[flat_index(stage * l.data + replica, l.tensor, tensor)];
 }
 
-const Group& GptStep::tensor_group(int stage, int replica) {
+std::vector<Rank> GptStep::tensor_ranks(int stage, int replica) const {
   std::vector<Rank> members(static_cast<std::size_t>(plan_.layout.tensor));
   for (std::size_t i = 0; i < members.size(); ++i) {
     members[i] = rank(stage, replica, static_cast<int>(i));
   }
-  return lowering_.group(std::move(members));
+  return members;
+}
+
+const Group& GptStep::tensor_group(int stage, int replica) {
+  return lowering_.group(tensor_ranks(stage, replica));
 }
 
 // Per half layer: one all_reduce, or with sequence parallelism an all_gather before and a
@@ -145,9 +164,9 @@ void GptStep::delay_launches(const Group& group, Span& span, std::uint32_t numbe
     latest = std::max(latest, random_.exponential(jitter_.si()));
   const OpId delay = graph_.add_delay(group.ranks.front(), Seconds::of(latest), OpRole::kHost,
                                       graph_.label("late launches"), number);
-  for (std::size_t i = 0; i < group.size(); ++i) graph_.add_edge(span.last[i], delay);
-  span.first.assign(group.size(), delay);
-  span.last.assign(group.size(), delay);
+  for (const OpId before : span.last) graph_.add_edge(before, delay);
+  span.first.assign(span.last.size(), delay);
+  span.last.assign(span.last.size(), delay);
 }
 
 GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
@@ -162,7 +181,7 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
   if (delayed) delay_launches(group, span, number);
   for (const Piece& piece : pieces) {
     if (piece.compute > Seconds() || span.first.empty()) {
-      for (std::size_t i = 0; i < group.size(); ++i) {
+      for (std::size_t i = 0; i < span.last.size(); ++i) {
         const OpId op =
             graph_.add_compute(group.ranks[i], piece.compute * slowest, OpRole::kCompute, name, number);
         graph_.add_edge(span.last[i], op);
@@ -171,7 +190,7 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
       if (span.first.empty()) span.first = span.last;
     }
     if (piece.pause > Seconds()) {
-      for (std::size_t i = 0; i < group.size(); ++i) {
+      for (std::size_t i = 0; i < span.last.size(); ++i) {
         const OpId op =
             graph_.add_delay(group.ranks[i], piece.pause, role, tensor_comm, number);
         graph_.add_edge(span.last[i], op);
@@ -190,7 +209,7 @@ GptStep::Stage GptStep::schedule(int stage, int replica) {
   const GptLayout& l = plan_.layout;
   const Group& group = tensor_group(stage, replica);
   Stage out;
-  out.end.assign(static_cast<std::size_t>(l.tensor), OpId());
+  out.end.assign(static_cast<std::size_t>(lanes_), OpId());
   const std::vector<Piece> forward = pass(stage, group, false, 0, plan_.layers_per_stage);
   const std::vector<Piece> backward = pass(stage, group, true, 0, plan_.layers_per_stage);
   const auto one_forward = [&] {
@@ -229,11 +248,23 @@ GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group,
     if (whole.first.empty()) whole.first = part.first;
     whole.last = part.last;
     done = until;
-    for (int t = 0; t < plan_.layout.tensor; ++t)
-      bucket(stage, t, b)[static_cast<std::size_t>(replica)] =
-          part.last[static_cast<std::size_t>(t)];
+    for (int lane = 0; lane < lanes_; ++lane)
+      bucket(stage, lane, b)[static_cast<std::size_t>(replica)] =
+          part.last[static_cast<std::size_t>(lane)];
   }
   return whole;
+}
+
+// One message of a lane from a stage to another, or those of the whole group as one.
+OpId GptStep::message(int stage, int other, int replica, int lane, Bytes bytes,
+                      std::string_view label, std::size_t micro_batch) {
+  const auto number = static_cast<std::uint32_t>(micro_batch);
+  if (lanes_ == plan_.layout.tensor) {
+    return lowering_.send(rank(stage, replica, lane), rank(other, replica, lane), bytes,
+                          OpRole::kPipelineComm, label, number);
+  }
+  return lowering_.send_together(tensor_ranks(stage, replica), tensor_ranks(other, replica), bytes,
+                                 OpRole::kPipelineComm, label, number);
 }
 
 // Activations forward and their gradients backward between two neighbouring stages.
@@ -244,16 +275,13 @@ void GptStep::connect(int stage, int replica) {
   const Bytes bytes = Bytes::of(whole / (cut ? plan_.layout.tensor : 1));
   Stage& near = at(stage, replica);
   Stage& far = at(stage + 1, replica);
-  for (int t = 0; t < plan_.layout.tensor; ++t) {
-    const auto i = static_cast<std::size_t>(t);
-    const Rank a = rank(stage, replica, t), b = rank(stage + 1, replica, t);
+  for (int lane = 0; lane < lanes_; ++lane) {
+    const auto i = static_cast<std::size_t>(lane);
     for (std::size_t m = 0; m < near.forward.size(); ++m) {
-      const OpId there = lowering_.send(a, b, bytes, OpRole::kPipelineComm, "activations",
-                                        static_cast<std::uint32_t>(m));
+      const OpId there = message(stage, stage + 1, replica, lane, bytes, "activations", m);
       graph_.add_edge(near.forward[m].last[i], there);
       graph_.add_edge(there, far.forward[m].first[i]);
-      const OpId back = lowering_.send(b, a, bytes, OpRole::kPipelineComm, "activation gradients",
-                                       static_cast<std::uint32_t>(m));
+      const OpId back = message(stage + 1, stage, replica, lane, bytes, "activation gradients", m);
       graph_.add_edge(far.backward[m].last[i], back);
       graph_.add_edge(back, near.backward[m].first[i]);
     }
@@ -271,7 +299,8 @@ void GptStep::reduce_gradients() {
       const Group& group = lowering_.group(std::move(members));
       std::vector<OpId> before;  // buckets of one group go one after another
       for (int b = 0; b < plan_.buckets; ++b) {
-        std::vector<OpId> ready = bucket(stage, t, plan_.overlap_gradients ? b : plan_.buckets - 1);
+        std::vector<OpId> ready =
+            bucket(stage, t % lanes_, plan_.overlap_gradients ? b : plan_.buckets - 1);
         for (std::size_t d = 0; d < before.size(); ++d) {
           const OpId both = graph_.add_join(OpRole::kDataComm);
           graph_.add_edge(ready[d], both);
@@ -282,7 +311,7 @@ void GptStep::reduce_gradients() {
                                        static_cast<std::uint32_t>(b)},
                                       ready);
       }
-      bucket(stage, t, plan_.buckets - 1) = before;
+      reduced_[flat_index(stage, l.tensor, t)] = before;
     }
   }
 }
@@ -296,11 +325,13 @@ void GptStep::step_optimizer(int stage, int replica) {
   const Seconds time = plan_.fixed_forward > Seconds()
                            ? Seconds()
                            : cluster.slowest_gpu * cluster.kernels->time(gpu_, adam);
-  for (int t = 0; t < plan_.layout.tensor; ++t) {
-    const OpId op = graph_.add_compute(rank(stage, replica, t), time, OpRole::kCompute,
+  const auto r = static_cast<std::size_t>(replica);
+  for (int lane = 0; lane < lanes_; ++lane) {
+    const OpId op = graph_.add_compute(rank(stage, replica, lane), time, OpRole::kCompute,
                                        graph_.label("optimizer"));
-    graph_.add_edge(at(stage, replica).end[static_cast<std::size_t>(t)], op);
-    graph_.add_edge(bucket(stage, t, plan_.buckets - 1)[static_cast<std::size_t>(replica)], op);
+    graph_.add_edge(at(stage, replica).end[static_cast<std::size_t>(lane)], op);
+    for (int t = lane; t < plan_.layout.tensor; t += lanes_)
+      graph_.add_edge(reduced_[flat_index(stage, plan_.layout.tensor, t)][r], op);
   }
 }
 

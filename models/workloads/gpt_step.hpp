@@ -39,6 +39,9 @@ class GptStep {
  public:
   GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks);
   void lower();
+  /// Ranks of each tensor-parallel group that are simulated: all of them, or the first for all. They
+  /// move as one where their collectives are closed forms and their messages take like paths.
+  int lanes() const { return lanes_; }
 
  private:
   /// What a tensor-parallel group does without interruption: kernels, then a collective.
@@ -48,13 +51,13 @@ class GptStep {
     Bytes bytes;    ///< of the collective; 0: none
     Seconds pause;  ///< instead of it: the closed form of many
   };
-  /// Per tensor rank: the first operation of a pass and the last.
+  /// Per lane: the first operation of a pass and the last.
   struct Span {
     std::vector<OpId> first, last;
   };
   struct Stage {
     std::vector<Span> forward, backward;  ///< by micro-batch
-    std::vector<OpId> end;                ///< per tensor rank: the last operation so far
+    std::vector<OpId> end;                ///< per lane: the last operation so far
   };
 
   std::vector<Piece> forward_layer() const;
@@ -72,12 +75,16 @@ class GptStep {
                      int micro_batch);
   void reduce_gradients();
   void connect(int stage, int replica);
+  bool alike() const;
+  OpId message(int stage, int other, int replica, int lane, Bytes bytes, std::string_view label,
+               std::size_t micro_batch);
   void step_optimizer(int stage, int replica);
 
   Rank rank(int stage, int replica, int tensor) const;
   Stage& at(int stage, int replica) {
     return stages_[flat_index(stage, plan_.layout.data, replica)];
   }
+  std::vector<Rank> tensor_ranks(int stage, int replica) const;
   const Group& tensor_group(int stage, int replica);
 
   const GptPlan& plan_;
@@ -88,11 +95,13 @@ class GptStep {
   Seconds jitter_;  ///< mean delay of a pass's launches on one rank
   Random random_;
   std::vector<Stage> stages_;
-  /// By stage, tensor rank, bucket: per replica the operation after which its gradients are there,
-  /// and after lowering the one after which they are reduced.
+  int lanes_ = 1;
+  /// By stage, lane, bucket: per replica the operation after which its gradients are there.
   std::vector<std::vector<OpId>> buckets_;
-  std::vector<OpId>& bucket(int stage, int tensor, int index) {
-    const auto ring = static_cast<int>(flat_index(stage, plan_.layout.tensor, tensor));
+  /// By stage, tensor rank: per replica the operation after which they are reduced.
+  std::vector<std::vector<OpId>> reduced_;
+  std::vector<OpId>& bucket(int stage, int lane, int index) {
+    const auto ring = static_cast<int>(flat_index(stage, lanes_, lane));
     return buckets_[flat_index(ring, plan_.buckets, index)];
   }
 };
