@@ -83,6 +83,27 @@ std::string audit(const Json& result, const std::string& label) {
   return lines({label + ": parameters: " + parameter_summary(result)}, "") + lines(all, "    ");
 }
 
+// The few strongest effects of each row; the page and audit.csv have all.
+std::string audit_lines(const Json& comparison) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (const AuditedRow& row : audited_rows(comparison)) {
+    text += lines({row.title + (row.holds ? ": holds within 5%" : ": does not hold within 5%")}, "  ");
+    Rows shown;
+    for (std::size_t i = 0; i < std::min(kShown, row.effects.size()); ++i) {
+      const Cells& e = row.effects[i];
+      shown.push_back({e[0] + " (" + e[1] + ")" + (row.outside[i] ? " OUTSIDE its range" : ""),
+                       e[2] + " -> " + e[3], e[5], e[6] == "no" ? "breaks it" : ""});
+    }
+    text += aligned(shown, "    ");
+    if (row.effects.size() > kShown)
+      text += "    and " + std::to_string(row.effects.size() - kShown) + " more\n";
+  }
+  if (text.empty()) return {};
+  return "\naudit: what each row hangs on, assumed parameters at the far end of their range\n" + text +
+         "\nwhat cannot hold together\n" + lines(contradictions(comparison), "  ");
+}
+
 }  // namespace
 
 std::string compare_text(const Json& comparison) {
@@ -100,7 +121,7 @@ std::string compare_text(const Json& comparison) {
     text += lines({"claimed, not simulated by this version: " + only}, "");
   if (comparison.at("claim_source").is_string())
     text += lines({"claim: " + comparison.at("claim_source").as_string()}, "");
-  return text;
+  return text + audit_lines(comparison);
 }
 
 }  // namespace trainyard

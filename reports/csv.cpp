@@ -138,6 +138,41 @@ std::string parameters_csv(const Json& document) {
   return text;
 }
 
+std::string equipment_csv(const Json& document) {
+  std::string text =
+      header({"run", "equipment", "count", "average_power_w", "energy_mwh", "capital_usd"});
+  for (const NamedRun& run : runs_of(document)) {
+    const Json* all = run.result->at("metrics").find("equipment");
+    if (all == nullptr) continue;
+    for (const Json& e : all->items()) {
+      text += csv_line({run.name, e.at("equipment"), e.at("count"), e.at("average_power_w"),
+                        e.at("energy_mwh"), e.at("capital_usd")});
+    }
+  }
+  return text;
+}
+
+std::string audit_csv(const Json& document) {
+  std::string text = header({"metric", "pointer", "runs", "value", "tried", "low", "high",
+                             "outside", "run", "change", "breaks"});
+  const Json* audit = document.find("audit");
+  if (audit == nullptr) return text;
+  for (const Json& row : audit->at("rows").items()) {
+    for (const Json& e : row.at("hangs_on").items()) {
+      std::string runs;
+      for (const Json& name : e.at("runs").items())
+        runs += (runs.empty() ? "" : " ") + name.as_string();
+      for (std::size_t i = 0; i < e.at("change").items().size(); ++i) {
+        text += csv_line({row.at("metric"), e.at("pointer"), Json(runs), e.at("value"),
+                          e.at("tried"), e.at("range").items().at(0), e.at("range").items().at(1),
+                          e.at("outside"), audit->at("runs").items().at(i), e.at("change").items()[i],
+                          e.at("breaks")});
+      }
+    }
+  }
+  return text;
+}
+
 Json collective_rows(const Json& measured) {
   constexpr double kFloat = 4;  // bytes of an element of nccl-tests' default type
   const std::string& operation = measured.at("collective").as_string();

@@ -17,6 +17,12 @@ std::string collective_times_csv(const Json& document);
 /// run,pointer,value,kind,low,high,outside,text: where every tagged number comes from.
 std::string parameters_csv(const Json& document);
 
+/// run,equipment,count,average_power_w,energy_mwh,capital_usd: a line for each kind of equipment.
+std::string equipment_csv(const Json& document);
+/// metric,pointer,runs,value,tried,low,high,outside,run,change,breaks: what each claimed row hangs
+/// on, a line for each run; the heading alone for a document that was not audited.
+std::string audit_csv(const Json& document);
+
 /// The rows of a collective job under the names of nccl-tests, one object per size. `measured` is
 /// the job's metrics object.
 Json collective_rows(const Json& measured);

@@ -37,6 +37,30 @@ class ParametersCsv : public Report {
   std::string render(const Json& document) const override { return parameters_csv(document); }
 };
 
+class EquipmentCsv : public Report {
+ public:
+  std::string file_name() const override { return "equipment.csv"; }
+  bool applies(const Json& document) const override {
+    if (!is_comparison(document)) return document.at("metrics").find("equipment") != nullptr;
+    for (const Json& result : document.at("results").items()) {
+      if (applies(result)) return true;
+    }
+    return false;
+  }
+  std::string render(const Json& document) const override { return equipment_csv(document); }
+};
+
+class AuditCsv : public Report {
+ public:
+  std::string file_name() const override { return "audit.csv"; }
+  bool applies(const Json& document) const override { return document.find("audit") != nullptr; }
+  std::string render(const Json& document) const override { return audit_csv(document); }
+};
+
+const Registration<Report, EquipmentCsv> equipment_registered{
+    "equipment-csv", "equipment.csv: power, energy and price of everything in use"};
+const Registration<Report, AuditCsv> audit_registered{
+    "audit-csv", "audit.csv: what each claimed row hangs on"};
 const Registration<Report, MetricsCsv> metrics_registered{
     "metrics-csv", "metrics.csv: every metric with its unit"};
 const Registration<Report, CollectivesCsv> collectives_registered{

@@ -11,7 +11,8 @@ namespace {
 std::string headline(const Json& values) {
   Rows shown;
   for (const char* key :
-       {"step_time_s", "tokens_per_s", "mfu", "gpu_utilization", "allreduce_time_s"}) {
+       {"training_days", "cost_usd", "average_power_w", "step_time_s", "tokens_per_s", "mfu",
+        "gpu_utilization", "allreduce_time_s"}) {
     for (const Metric& metric : metrics()) {
       const auto v = metric_value(values, metric.key);
       if (v && metric.key == key)
@@ -116,9 +117,15 @@ std::string run_section(const Json& result, const std::string& label, const std:
   html += headline(result.at("metrics")) + notes(result) +
           metrics_table("Metrics", result.at("metrics")) + later_jobs(result) +
           render(Table{"Where the GPU time goes, mean over GPUs",
-                       {"what a GPU does", "share of the step", "time per step"},
+                       {"what a GPU does", "share", "time"},
                        "lrr",
                        gpu_time_rows(result.at("metrics")),
+                       {},
+                       {}}) +
+          render(Table{"Equipment of the job: power, energy and price",
+                       {"equipment", "count", "mean power", "energy", "capital"},
+                       "lrrrr",
+                       equipment_rows(result.at("metrics")),
                        {},
                        {}}) +
           collectives(result) + parameters(result) + provenance(result);

@@ -87,9 +87,11 @@ Rows gpu_time_rows(const Json& values) {
   const Json* waits = values.find("gpu_wait_fractions");
   const auto step = metric_value(values, "step_time_s");
   if (waits == nullptr || !step) return {};
+  const auto days = metric_value(values, "training_days");
   const auto row = [&](std::string title, double share) {
     return Cells{std::move(title), fmt::format("{:.2f}%", 100 * share),
-                 show(Seconds::of(share * *step))};
+                 days ? fmt::format("{:.2f} d", share * *days)
+                      : show(Seconds::of(share * *step))};
   };
   double computing = 1;
   Rows rows;
@@ -101,6 +103,62 @@ Rows gpu_time_rows(const Json& values) {
   }
   rows.insert(rows.begin(), row("computing", computing));
   return rows;
+}
+
+Rows equipment_rows(const Json& values) {
+  Rows rows;
+  const Json* all = values.find("equipment");
+  if (all == nullptr) return rows;
+  for (const Json& e : all->items()) {
+    rows.push_back({e.at("equipment").as_string(), grouped(e.at("count").as_number()),
+                    grouped(e.at("average_power_w").as_number()) + " W",
+                    fmt::format("{:.4g} MWh", e.at("energy_mwh").as_number()),
+                    grouped(e.at("capital_usd").as_number()) + " USD"});
+  }
+  return rows;
+}
+
+namespace {
+
+std::string joined(const Json& names) {
+  std::string text;
+  for (const Json& name : names.items()) text += (text.empty() ? "" : ", ") + name.as_string();
+  return text;
+}
+
+std::string changes(const Json& changes) {
+  std::string text;
+  for (const Json& change : changes.items())
+    text += fmt::format("{}{:+.1f}%", text.empty() ? "" : " / ", 100 * change.as_number());
+  return text;
+}
+
+}  // namespace
+
+std::vector<AuditedRow> audited_rows(const Json& comparison) {
+  std::vector<AuditedRow> rows;
+  const Json* audit = comparison.find("audit");
+  if (audit == nullptr) return rows;
+  for (const Json& row : audit->at("rows").items()) {
+    AuditedRow one{row.at("title").as_string(), row.at("holds").as_bool(), {}, {}};
+    for (const Json& e : row.at("hangs_on").items()) {
+      one.effects.push_back({e.at("pointer").as_string(), joined(e.at("runs")),
+                             written(e.at("value")), e.at("tried").as_string(), range_of(e),
+                             changes(e.at("change")),
+                             !one.holds ? kNone : e.at("breaks").as_bool() ? "no" : "yes"});
+      one.outside.push_back(e.at("outside").as_bool());
+    }
+    rows.push_back(std::move(one));
+  }
+  return rows;
+}
+
+std::vector<std::string> contradictions(const Json& comparison) {
+  std::vector<std::string> all;
+  if (const Json* audit = comparison.find("audit")) {
+    for (const Json& sentence : audit->at("cannot").items()) all.push_back(sentence.as_string());
+  }
+  return all;
 }
 
 Rows probe_rows(const Json& result) {

@@ -21,8 +21,8 @@ std::string show_value(std::string_view key, double value);
 
 /// Title and value of every known metric in a "metrics" object.
 Rows metric_rows(const Json& metrics);
-/// What a GPU spends a step on: computing, then each wait; its share and its time. Empty without
-/// "gpu_wait_fractions".
+/// What a GPU spends its time on: computing, then each wait; its share, and its time of the job or,
+/// without one, of an iteration. Empty without "gpu_wait_fractions".
 Rows gpu_time_rows(const Json& metrics);
 /// probe, size, ranks, time, algbw, busbw, algorithm, protocol.
 Rows probe_rows(const Json& result);
@@ -41,6 +41,22 @@ std::string range_of(const Json& parameter);
 std::vector<std::string> outside_parameters(const Json& result);
 /// One sentence for each collective of several servers that some algorithm could not do; sorted.
 std::vector<std::string> refusals(const Json& result);
+
+/// equipment, count, mean power, energy, capital of a "metrics" object; empty without a site.
+Rows equipment_rows(const Json& metrics);
+
+/// What a claimed row hangs on.
+struct AuditedRow {
+  std::string title;
+  bool holds = false;
+  /// parameter, in which runs, value, tried, range, change of the row, whether it still holds.
+  Rows effects;
+  std::vector<bool> outside;  ///< by effect: its value lies outside its range
+};
+/// Empty where a comparison was not audited.
+std::vector<AuditedRow> audited_rows(const Json& comparison);
+/// One sentence for each thing in the claim that cannot be.
+std::vector<std::string> contradictions(const Json& comparison);
 
 /// One result of a comparison.
 struct ComparedRun {

@@ -233,6 +233,8 @@ Json audit_claim(const std::vector<AuditedRun>& all, const Json& claim) {
   Json out = Json::object();
   out["tried"] = Json(trials.size());
   out["rows"] = audited_rows(runs, trials, claim);
+  out["runs"] = Json::array();
+  for (const AuditedRun& run : runs) out["runs"].push_back(run.result.at("name"));
   Json cannot = Json::array();
   std::vector<Json> results;
   for (const AuditedRun& run : runs) results.push_back(run.result);

@@ -33,7 +33,7 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
   const double servers = a.servers;
   const GpuPower gpu = known(server.gpu.power, "/server/gpu/power", "power");
   all.push_back({"GPUs", true, servers * server.gpus,
-                 gpu.computing * a.compute_share + gpu.waiting * (1 - a.compute_share),
+                 gpu.computing * a.usage.gpu_active + gpu.waiting * (1 - a.usage.gpu_active),
                  gpu.waiting, gpu.idle, 0});
   const PowerDraw host = power_of(server.host.power, "/server/host");
   const ServerLoad load = cluster.load();
@@ -53,7 +53,7 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
   if (server.storage_nics > 0) {
     const PowerDraw draw = power_of(server.storage_nic->power, "/server/storage_nic");
     all.push_back({"storage NICs", true, servers * server.storage_nics,
-                   draw.at(a.usage.storage_load), draw.busy, draw.idle,
+                   draw.at(std::min(1.0, a.usage.storage_load)), draw.busy, draw.idle,
                    price_of(server.storage_nic->price_usd, "/server/storage_nic")});
   }
   if (server.dpus > 0) {

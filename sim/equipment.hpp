@@ -13,7 +13,6 @@ namespace trainyard {
 struct Activity {
   int servers = 0;           ///< of the job
   Usage usage;               ///< of its iterations
-  double compute_share = 0;  ///< of an iteration in which kernels run on a GPU
   double data_rate = 0;      ///< bytes/s of training data, all servers
   double checkpoint_rate = 0;  ///< bytes/s while a checkpoint is written
 };

@@ -152,9 +152,6 @@ class Outcome {
     Activity a;
     a.servers = servers();
     a.usage = parts_.usage;
-    // Collectives over NVLink are kernels that keep the memory busy.
-    a.compute_share = number(parts_.metrics, "gpu_compute_fraction") +
-                      number(parts_.metrics, "gpu_wait_fractions.nvlink");
     if (job_.training)
       a.data_rate = facts_.samples * job_.training->data.sample.si() / std::max(step_, parts_.load);
     if (parts_.write > 0) a.checkpoint_rate = checkpoint_bytes(job_).si() / parts_.write;

@@ -27,7 +27,13 @@ class Accountant {
  public:
   Accountant(const Topology& topology, const OpGraph& graph, const Timeline& timeline,
              std::size_t first, std::size_t servers)
-      : topology_(topology), graph_(graph), time_(timeline), first_(first), open_(servers) {}
+      : topology_(topology),
+        graph_(graph),
+        time_(timeline),
+        first_(first),
+        open_(servers),
+        active_(servers * static_cast<std::size_t>(topology.gpus_per_server())),
+        computes_(active_.size()) {}
 
   /// Adds one operation's share of the servers' cores and of their open time.
   void add(OpId op, Usage& sum) {
@@ -38,18 +44,29 @@ class Accountant {
       (storage ? sum.storage_cores : sum.network_cores) +=
           graph_.work(op) * facts.core_seconds_per_byte;
     }
-    if (!is_network(role) || graph_.kind(op) == OpKind::kJoin) return;
+    if (graph_.kind(op) == OpKind::kJoin) return;
     const Interval interval{time_.start[op.index()], time_.finish[op.index()]};
+    if (graph_.kind(op) == OpKind::kCompute || role == OpRole::kNvLink) add_active(op, interval);
+    if (!is_network(role)) return;
     for (const std::size_t server : servers_of(op)) {
       if (server >= first_ && server < first_ + open_.size())
         open_[server - first_].push_back(interval);
     }
   }
 
-  double open_seconds() {
-    double all = 0;
-    for (auto& intervals : open_) all += union_length(intervals);
-    return all;
+  double open_seconds() { return seconds(open_); }
+  /// Mean over the GPUs that have kernels: where one is simulated for several, the others have
+  /// none.
+  double active_seconds() {
+    if (std::find(computes_.begin(), computes_.end(), true) != computes_.end()) {
+      for (std::size_t i = 0; i < active_.size(); ++i) {
+        if (!computes_[i]) active_[i].clear();
+      }
+    } else {
+      computes_.assign(active_.size(), true);
+    }
+    return seconds(active_) /
+           static_cast<double>(std::count(computes_.begin(), computes_.end(), true));
   }
 
  private:
@@ -57,17 +74,37 @@ class Accountant {
     bool known = false;
     double core_seconds_per_byte = 0;  ///< host cores of the job's servers, all together
     std::vector<std::size_t> servers;  ///< that it touches
+    std::vector<std::size_t> ranks;    ///< whose NVLinks it takes
   };
+
+  static double seconds(std::vector<std::vector<Interval>>& all) {
+    double sum = 0;
+    for (auto& intervals : all) sum += union_length(intervals);
+    return sum;
+  }
+
+  void add_active(OpId op, Interval interval) {
+    const std::size_t first = first_ * static_cast<std::size_t>(topology_.gpus_per_server());
+    for (const std::size_t rank : ranks_of(op)) {
+      if (rank < first || rank >= first + active_.size()) continue;
+      active_[rank - first].push_back(interval);
+      if (graph_.kind(op) == OpKind::kCompute) computes_[rank - first] = true;
+    }
+  }
 
   const PathFacts& facts_of(PathId id) {
     if (paths_.size() < graph_.paths()) paths_.resize(graph_.paths());
     PathFacts& facts = paths_[id.index()];
     if (facts.known) return facts;
     facts.known = true;
-    std::set<std::size_t> servers;
+    std::set<std::size_t> servers, ranks;
     for (const Share& share : graph_.path(id).shares) {
       const Resource& r = topology_.resource(share.resource);
       if (r.server.valid()) servers.insert(r.server.index());
+      if (r.kind == ResourceKind::kNvLink) {
+        const bool out = topology_.node(r.from).kind == NodeKind::kGpu;
+        ranks.insert(topology_.node(out ? r.from : r.to).index);
+      }
       if (r.kind == ResourceKind::kPcie) {
         const NodeId nic = topology_.node(r.from).kind == NodeKind::kNic ? r.from : r.to;
         servers.insert(topology_.node(nic).index /
@@ -79,16 +116,26 @@ class Accountant {
         facts.core_seconds_per_byte += share.weight;
     }
     facts.servers.assign(servers.begin(), servers.end());
+    facts.ranks.assign(ranks.begin(), ranks.end());
     return facts;
+  }
+
+  std::vector<std::size_t> ranks_of(OpId op) {
+    if (graph_.kind(op) == OpKind::kFlow) return facts_of(graph_.path_id(op)).ranks;
+    if (graph_.kind(op) == OpKind::kCompute || graph_.occupancy(op) == OpGraph::kNoOccupancy)
+      return {graph_.rank(op).index()};
+    std::set<std::size_t> ranks{
+        graph_.rank(op).index()};  // a collective as a pause of all its ranks
+    for (const Rank rank : graph_.occupancy_at(graph_.occupancy(op)).ranks)
+      ranks.insert(rank.index());
+    return {ranks.begin(), ranks.end()};
   }
 
   std::vector<std::size_t> servers_of(OpId op) {
     if (graph_.kind(op) == OpKind::kFlow) return facts_of(graph_.path_id(op)).servers;
-    std::set<std::size_t> servers{topology_.server_of(graph_.rank(op)).index()};
-    if (graph_.occupancy(op) != OpGraph::kNoOccupancy) {  // a collective as a pause of all its ranks
-      for (const Rank rank : graph_.occupancy_at(graph_.occupancy(op)).ranks)
-        servers.insert(topology_.server_of(rank).index());
-    }
+    std::set<std::size_t> servers;
+    for (const std::size_t rank : ranks_of(op))
+      servers.insert(topology_.server_of(Rank(rank)).index());
     return {servers.begin(), servers.end()};
   }
 
@@ -96,7 +143,9 @@ class Accountant {
   const OpGraph& graph_;
   const Timeline& time_;
   std::size_t first_;
-  std::vector<std::vector<Interval>> open_;  ///< by server of the job
+  std::vector<std::vector<Interval>> open_;    ///< by server of the job
+  std::vector<std::vector<Interval>> active_;  ///< by rank of the job
+  std::vector<bool> computes_;                 ///< by rank of the job: it has kernels
   std::vector<PathFacts> paths_;
 };
 
@@ -145,6 +194,7 @@ Usage usage_of(const Cluster& cluster, const Topology& topology, const OpGraph& 
   Accountant accountant(topology, graph, timeline, first.index(), count);
   for (std::size_t i = 0; i < graph.size(); ++i) accountant.add(OpId(i), sum);
   sum.open_share = accountant.open_seconds();
+  sum.gpu_active = accountant.active_seconds() / end;
   if (!timeline.carried.empty()) {
     for (std::size_t s = 0; s < count; ++s)
       add_ports(topology, timeline, ServerId(first.index() + s), sum);
@@ -165,6 +215,7 @@ namespace {
 
 template <class U, class F>
 void each_field(U& usage, F body) {
+  body("gpu_active", usage.gpu_active);
   body("network_cores", usage.network_cores);
   body("storage_cores", usage.storage_cores);
   body("polling_cores", usage.polling_cores);

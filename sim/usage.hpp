@@ -9,6 +9,7 @@ namespace trainyard {
 
 /// Means over the servers of one job and the seconds from 0 to `end`.
 struct Usage {
+  double gpu_active = 0;      ///< share of the time in which a GPU runs kernels, NVLink's too
   double network_cores = 0;   ///< host cores busy with bytes between servers
   double storage_cores = 0;   ///< host cores busy with bytes from or to storage
   double polling_cores = 0;   ///< host cores that spin because a network operation is open

@@ -1,4 +1,7 @@
 // Host services: each costs nothing while there is room for it, and what arithmetic says beyond.
+#include <cmath>
+#include <map>
+
 #include "tests/support_host.hpp"
 
 namespace trainyard {
@@ -28,9 +31,7 @@ std::string set(const std::string& field, double value, const std::string& unit 
 }
 
 /// A service "it" of these fields.
-std::string service(const std::string& fields) {
-  return "cluster.services.it={" + fields + "}";
-}
+std::string service(const std::string& fields) { return "cluster.services.it={" + fields + "}"; }
 
 // ---- the cost of bytes ----
 
@@ -58,8 +59,8 @@ TEST(Services, IpsecSlowsTheNetworkOnlyWhenItsCoresRunOut) {
 // Each byte is read and written once more: 100 GB/s of memory carry 8 + 4 passes at 8.33 GB/s.
 TEST(Services, IpsecTakesHostMemoryToo) {
   const std::string passes = R"("traffic": "network", "memory_passes": 2)";
-  expect_network({service(passes), set("server.host.memory_bandwidth", 120, " GB/s")}, kWire, kExact,
-                 "120 GB/s");
+  expect_network({service(passes), set("server.host.memory_bandwidth", 120, " GB/s")}, kWire,
+                 kExact, "120 GB/s");
   expect_network({service(passes), set("server.host.memory_bandwidth", 100, " GB/s")}, 100e9 / 12,
                  kHand, "100 GB/s");
 }
@@ -121,8 +122,8 @@ TEST(Services, RdmaDoesNotNeedTheHostsCores) {
 // Spinning threads yield to those with work: they cost cores, which the account shows, not time.
 TEST(Services, PollingThreadsCostCoresAndNoTime) {
   for (const double threads : {2, 4, 8, 16, 128}) {
-    const Sets polling{service(fmt::format(R"("account": "network", "polling_threads": {})",
-                                           threads))};
+    const Sets polling{
+        service(fmt::format(R"("account": "network", "polling_threads": {})", threads))};
     expect_network(polling, kWire, kExact, fmt::format("{} threads", threads));
     // All the time of the probe is open, and there are 8 cores.
     expect_ratio(host_metric(kGptJob, "host_cpu_network_fraction_peak_allreduce", polling),
@@ -139,7 +140,7 @@ TEST(Services, OffMeansThatItIsNotThere) {
 // ---- what binds TCP ----
 
 TEST(Services, TcpIsBoundByCoresMemoryAndWireInTurn) {
-  const Sets cores{set("transport.per_core", 1, " GB/s")};            // 8 · 1 / 2 = 4 GB/s
+  const Sets cores{set("transport.per_core", 1, " GB/s")};              // 8 · 1 / 2 = 4 GB/s
   const Sets memory{set("server.host.memory_bandwidth", 40, " GB/s")};  // 40 / (4 + 4) = 5 GB/s
   expect_network(cores, 4e9, kHand, "cores");
   expect_network(memory, 5e9, kHand, "memory");
@@ -185,8 +186,8 @@ TEST(Services, StorageServicesSlowCheckpointsOnlyWhenTheirCoresRunOut) {
                                per_core));
   };
   const auto writer = [](double per_core) {
-    return fmt::format(
-        R"(cluster.services.writer={{"traffic": "storage", "per_core": "{} GB/s"}})", per_core);
+    return fmt::format(R"(cluster.services.writer={{"traffic": "storage", "per_core": "{} GB/s"}})",
+                       per_core);
   };
   const auto expect = [&](const Sets& sets, double rate, double tolerance) {
     expect_ratio(host_metric(kFixedJob, "checkpoint_time_s", sets), 20e9 / rate, tolerance);
@@ -233,8 +234,11 @@ TEST(Services, PreprocessingOnAppliancesNeedsNoCores) {
 // ---- launches ----
 
 /// One GPU, bound by launches: every kernel is over before the next is launched.
-const Sets kLaunchBound{"cluster.servers=1", "probes={}", "jobs.0.workload.global_batch=1",
-                        "jobs.0.workload.stage_forward=0 s", "jobs.0.workload.stage_backward=0 s",
+const Sets kLaunchBound{"cluster.servers=1",
+                        "probes={}",
+                        "jobs.0.workload.global_batch=1",
+                        "jobs.0.workload.stage_forward=0 s",
+                        "jobs.0.workload.stage_backward=0 s",
                         "cluster.server.gpu.kernel_launch=10 ms"};
 
 TEST(Services, LaunchesStretchOnlyWhenMoreCoresAreWantedThanThereAre) {
@@ -283,3 +287,117 @@ TEST(Services, JitterDelaysEachPassByItsLatestLaunch) {
   const Sets one{"cluster.server.gpus=1", "jobs.0.workload.tensor=1"};
   expect_ratio(growth(R"("jitter": "0.2 ms")", one), passes * j * h1, 0.07, "one rank");
 }
+
+// ---- designs that do not fit ----
+
+using Fault = std::pair<int, std::string>;
+
+TEST(Services, PinningMoreCoresThanThereAreNamesTheService) {
+  const auto pinned = [](const std::string& where, double cores, const Sets& more = {}) {
+    return host_fault(kGptJob,
+                      more + Sets{service(fmt::format(R"("placement": "{}", "reserved_cores": {})",
+                                                      where, cores))});
+  };
+  const Fault fault{4, "/cluster/services/it/reserved_cores"}, none{0, ""};
+  const Sets dpu{"cluster.server.dpus=1"};
+  EXPECT_EQ(pinned("host", 8), none);
+  EXPECT_EQ(pinned("host", 8.5), fault);
+  EXPECT_EQ(pinned("dpu", 8, dpu), none);
+  EXPECT_EQ(pinned("dpu", 9, dpu), fault);
+  EXPECT_EQ(pinned("off", 100), none);
+  // The sum counts, and the service that no longer fits is named.
+  const Sets before{R"(cluster.services.a={"reserved_cores": 5})"};
+  EXPECT_EQ(pinned("host", 3, before), none);
+  EXPECT_EQ(pinned("host", 4, before), fault);
+}
+
+TEST(Services, PlacedOnADpuThatIsNotThereIsAFaultOfTheScenario) {
+  const Sets on_dpu{service(R"("placement": "dpu")")};
+  EXPECT_EQ(host_fault(kGptJob, on_dpu), (Fault{3, "/cluster/services/it/placement"}));
+  EXPECT_EQ(host_fault(kGptJob, on_dpu + Sets{"cluster.server.dpus=1"}), (Fault{0, ""}));
+  EXPECT_EQ(host_fault(kGptJob, {R"(cluster.transport.placement="dpu")"}),
+            (Fault{3, "/cluster/transport/placement"}));
+}
+
+// ---- what is reported ----
+
+// Bytes keep 4 cores busy while the gradients are on their way; 6 threads spin meanwhile.
+TEST(Services, HostCpuFractionsByHand) {
+  const double transfer = kGradients / kWire, open = transfer / (testing::kPasses + transfer);
+  const auto metric = [](const std::string& key, const Sets& sets) {
+    return host_metric(kGptJob, key, sets);
+  };
+  const std::string all = "host_cpu_network_fraction";
+  const Sets held{R"(cluster.services.daemons={"account": "network", "reserved_cores": 1,
+      "shared_cores": 0.5})",
+                  R"(cluster.services.isolation={"account": "security", "shared_cores": 2})",
+                  R"(cluster.services.launch={"account": "application", "reserved_cores": 0.5})"};
+  expect_ratio(metric(all, {}), 4 * open / 8, kExact);
+  expect_ratio(metric(all + "_busy", {}), 4 * open / 8, kExact);
+  expect_ratio(metric(all, held), (1.5 + 4 * open) / 8, kExact);
+  expect_ratio(metric(all + "_reserved", held), 1.5 / 8, kExact);
+  expect_ratio(metric("host_cpu_infrastructure_fraction", held), (3.5 + 4 * open) / 8, kExact);
+  const auto polling = [&](double threads) {
+    return held + Sets{fmt::format(
+                      R"(cluster.services.proxies={{"account": "network", "polling_threads": {}}})",
+                      threads)};
+  };
+  expect_ratio(metric(all, polling(3)), (1.5 + 4 * open) / 8, kExact, "bytes are more");
+  expect_ratio(metric(all, polling(6)), (1.5 + 6 * open) / 8, kExact, "polling is more");
+  // 1.5 of 8 cores are pinned: no more than the others can spin.
+  expect_ratio(metric(all + "_polling", polling(100)), (8 - 1.5) * open / 8, kExact,
+               "all the rest");
+}
+
+/// Two DGX A100 with power and prices, the store of the catalogue, and training of the small GPT.
+const Sets kPriced{R"(cluster.server="dgx-a100")",
+                   R"(cluster.network.switch="qm8700")",
+                   R"(cluster.transport={"kind": "rdma"})",
+                   "cluster.gpudirect=true",
+                   R"(cluster.storage="nvmeof-flash")",
+                   R"(cluster.site="colocation")",
+                   "probes={}",
+                   "jobs.0.workload.global_batch=16",
+                   R"(jobs.0.training={"steps": 1000, "seeds": 1, "data": {"sample": "1 MB"},
+                       "checkpoint": {"bytes_per_parameter": 14, "interval": "1 s"}})"};
+
+std::string appliance(const std::string& name, const std::string& fields) {
+  return fmt::format(R"(cluster.appliances.{}={{"power": "500 W", "price_usd": 1000, {}}})", name,
+                     fields);
+}
+
+std::map<std::string, double> appliances(const Json& result) {
+  std::map<std::string, double> counts;
+  for (const Json& row : result.at("metrics").at("equipment").items())
+    counts[row.at("equipment").as_string()] = row.at("count").as_number();
+  return counts;
+}
+
+TEST(Services, AppliancesAreAsManyAsTheirLoadNeeds) {
+  const Sets sets{appliance("one-each", R"("load": "servers", "servers": 1)"),
+                  appliance("one-for-two", R"("load": "servers", "servers": 2)"),
+                  appliance("two-for-three", R"("load": "servers", "servers": 1.5)"),
+                  appliance("network", R"("load": "network", "rate": "4 GB/s")"),
+                  appliance("tenth", R"("load": "network", "rate": "0.1 GB/s", "share": 0.1)"),
+                  appliance("gateways", R"("load": "checkpoint", "rate": "40 GB/s")"),
+                  appliance("none", R"("load": "checkpoint", "rate": "40 GB/s", "share": 0)"),
+                  appliance("loaders", R"("load": "data", "rate": "0.25 GB/s")")};
+  const Json result = testing::run_text_scenario(testing::host_scenario(kGptJob), kPriced + sets);
+  std::map<std::string, double> count = appliances(result);
+  EXPECT_EQ(count["one-each"], 2);
+  EXPECT_EQ(count["one-for-two"], 1);
+  EXPECT_EQ(count["two-for-three"], 2);
+  // A ring over 16 ranks: each server sends 2 · 15/16 of the gradients, over 8 cards of 24 GB/s.
+  const double sent = 2 * 15.0 / 16 * kGradients;
+  const double step = testing::kPasses + sent / (8 * 24e9);
+  expect_ratio(result.at("metrics").at("step_time_s").as_number(), step, kHand);
+  EXPECT_EQ(count["network"], std::ceil(2 * sent / step / 4e9));
+  EXPECT_EQ(count["tenth"], std::ceil(0.1 * 2 * sent / step / 0.1e9));
+  // Two servers write 48 GB/s each.
+  EXPECT_EQ(count["gateways"], std::ceil(96.0 / 40));
+  EXPECT_EQ(count["none"], 0);
+  EXPECT_EQ(count["loaders"], std::ceil(16 * 1e6 / step / 0.25e9));
+}
+
+}  // namespace
+}  // namespace trainyard
