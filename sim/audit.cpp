@@ -7,14 +7,13 @@
 
 #include "sim/compare.hpp"
 #include "sim/isolate.hpp"
-#include "sim/metrics.hpp"
+#include "sim/progress.hpp"
 
 namespace trainyard {
 namespace {
 
 constexpr double kMoves = 0.01;   // relative change of a value that makes a row hang on a parameter
 constexpr double kHolds = 0.05;   // deviation within which a claim holds
-constexpr std::size_t kBatch = 8;  // scenarios whose topologies are in memory at once
 
 /// One parameter, in every run that has it with the same value and range, and what is tried.
 struct Trial {
@@ -79,45 +78,29 @@ LoadedScenario load_trial(const AuditedRun& run, const Trial& trial) {
   return load_scenario(run.file, options);
 }
 
-struct Variant {
-  Trial* trial;
-  std::size_t run;
-};
-
-// What differs only in the accounts is worked out from the run's own simulations; returns the rest.
-std::vector<Variant> try_accounts(const std::vector<AuditedRun>& runs,
-                                  const std::vector<Variant>& variants) {
-  std::vector<std::function<Json()>> tasks;
-  for (const Variant& variant : variants) {
-    tasks.emplace_back([&runs, &variant] {
-      const AuditedRun& run = runs[variant.run];
-      LoadedScenario loaded = load_trial(run, *variant.trial);
-      if (simulation_key(loaded) != run.key) return Json();
-      return finish_scenario(loaded, run.parts).at("metrics");
-    });
-  }
-  std::vector<Json> found = run_isolated(tasks);
-  std::vector<Variant> rest;
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    if (found[i].is_null()) {
-      rest.push_back(variants[i]);
-    } else {
-      variants[i].trial->metrics[variants[i].run] = std::move(found[i]);
-    }
-  }
-  return rest;
+// What differs only in the accounts is worked out from the run's own simulations.
+Json metrics_of(const AuditedRun& run, const Trial& trial) {
+  LoadedScenario loaded = load_trial(run, trial);
+  if (simulation_key(loaded) == run.key) return finish_scenario(loaded, run.parts).at("metrics");
+  return run_scenario(loaded).at("metrics");
 }
 
-void simulate_trials(const std::vector<AuditedRun>& runs, const std::vector<Variant>& variants) {
-  for (std::size_t begin = 0; begin < variants.size(); begin += kBatch) {
-    const std::size_t end = std::min(begin + kBatch, variants.size());
-    std::vector<LoadedScenario> loaded;
-    for (std::size_t i = begin; i < end; ++i)
-      loaded.push_back(load_trial(runs[variants[i].run], *variants[i].trial));
-    std::vector<Json> results = run_scenarios(loaded);
-    for (std::size_t i = begin; i < end; ++i)
-      variants[i].trial->metrics[variants[i].run] = std::move(results[i - begin]["metrics"]);
+void try_all(const std::vector<AuditedRun>& runs, std::vector<Trial>& trials) {
+  std::vector<std::function<Json()>> tasks;
+  std::vector<Json*> found;
+  for (Trial& trial : trials) {
+    for (const std::size_t r : trial.runs) {
+      tasks.emplace_back([&runs, &trial, r] {
+        mute_progress();
+        return metrics_of(runs[r], trial);
+      });
+      found.push_back(&trial.metrics[r]);
+    }
   }
+  const Engine::Progress progress = progress_on_stderr("auditing", "runs");
+  std::vector<Json> all = run_isolated(
+      tasks, 0, [&](std::size_t done) { progress(done, tasks.size()); });
+  for (std::size_t i = 0; i < all.size(); ++i) *found[i] = std::move(all[i]);
 }
 
 /// What compare_rows() looks at.
@@ -225,11 +208,7 @@ Json audit_claim(const std::vector<AuditedRun>& all, const Json& claim) {
     if (is_claimed(run.result, claim)) runs.push_back(run);
   }
   std::vector<Trial> trials = trials_of(runs);
-  std::vector<Variant> variants;
-  for (Trial& trial : trials) {
-    for (const std::size_t run : trial.runs) variants.push_back({&trial, run});
-  }
-  simulate_trials(runs, try_accounts(runs, variants));
+  try_all(runs, trials);
   Json out = Json::object();
   out["tried"] = Json(trials.size());
   out["rows"] = audited_rows(runs, trials, claim);

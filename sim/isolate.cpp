@@ -1,6 +1,7 @@
 #include "sim/isolate.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,6 +109,23 @@ std::string collect(Child& child) {
   return text;
 }
 
+struct Running {
+  std::size_t task;
+  Child child;
+};
+
+// A child says all it has to say at its end. Waits for the first that does.
+std::size_t first_to_speak(const std::vector<Running>& running) {
+  std::vector<pollfd> ends;
+  for (const Running& one : running) ends.push_back({one.child.pipe, POLLIN, 0});
+  while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+  }
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i].revents != 0) return i;
+  }
+  return 0;
+}
+
 Json rethrow_or_result(const std::string& text) {
   Json out = parse_json(text, "simulation result");
   const auto exit_code = [&] { return static_cast<ExitCode>(out.at("exit").as_integer()); };
@@ -131,24 +149,29 @@ Json rethrow_or_result(const std::string& text) {
 
 }  // namespace
 
-std::vector<Json> run_isolated(const std::vector<std::function<Json()>>& tasks, int jobs) {
+std::vector<Json> run_isolated(const std::vector<std::function<Json()>>& tasks, int jobs,
+                               const std::function<void(std::size_t)>& progress) {
   const auto width =
       static_cast<std::size_t>(jobs > 0 ? jobs : std::max(1U, std::thread::hardware_concurrency()));
   std::vector<Json> results(tasks.size());
-  std::vector<Child> children(tasks.size());
-  std::exception_ptr first;
-  std::size_t started = 0;
-  // Collected in order: a child that ends early waits in its pipe until its turn.
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    for (; started < tasks.size() && started < i + width; ++started)
-      children[started] = start(tasks[started]);
+  std::vector<std::exception_ptr> errors(tasks.size());
+  std::vector<Running> running;
+  for (std::size_t started = 0, done = 0; done < tasks.size();) {
+    for (; started < tasks.size() && running.size() < width; ++started)
+      running.push_back({started, start(tasks[started])});
+    const auto ended = running.begin() + static_cast<std::ptrdiff_t>(first_to_speak(running));
     try {
-      results[i] = rethrow_or_result(collect(children[i]));
+      results[ended->task] = rethrow_or_result(collect(ended->child));
     } catch (...) {
-      if (!first) first = std::current_exception();
+      errors[ended->task] = std::current_exception();
     }
+    running.erase(ended);
+    ++done;
+    if (progress) progress(done);
   }
-  if (first) std::rethrow_exception(first);
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
   return results;
 }
 

@@ -8,14 +8,23 @@
 #include <memory>
 
 namespace trainyard {
+namespace {
 
-Engine::Progress progress_on_stderr() {
+bool muted = false;
+
+}  // namespace
+
+void mute_progress() { muted = true; }
+
+Engine::Progress progress_on_stderr(std::string_view doing, std::string_view what) {
+  if (muted) return [](std::size_t, std::size_t) {};
   using Clock = std::chrono::steady_clock;
   struct State {
     Clock::time_point begin = Clock::now(), next = begin + std::chrono::seconds(1);
     bool terminal = isatty(STDERR_FILENO) != 0;
   };
-  return [state = std::make_shared<State>()](std::size_t done, std::size_t total) {
+  return [state = std::make_shared<State>(), doing = std::string(doing),
+          what = std::string(what)](std::size_t done, std::size_t total) {
     const auto now = Clock::now();
     if (now < state->next) return;
     state->next =
@@ -23,8 +32,8 @@ Engine::Progress progress_on_stderr() {
     const double seconds = std::chrono::duration<double>(now - state->begin).count();
     const double share = static_cast<double>(done) / static_cast<double>(total);
     const std::string line =
-        fmt::format("simulating: {:.0f}% of {} operations, {:.0f} s, about {:.0f} s left",
-                    100 * share, total, seconds, seconds / share - seconds);
+        fmt::format("{}: {:.0f}% of {} {}, {:.0f} s, about {:.0f} s left", doing, 100 * share,
+                    total, what, seconds, seconds / share - seconds);
     fmt::print(stderr, fmt::runtime(state->terminal ? "\r{}\x1b[K" : "{}\n"), line);
     if (state->terminal && done == total) fmt::print(stderr, "\r\x1b[K");
   };

@@ -55,18 +55,15 @@ class Accountant {
   }
 
   double open_seconds() { return seconds(open_); }
-  /// Mean over the GPUs that have kernels: where one is simulated for several, the others have
-  /// none.
+  /// Mean over the GPUs that have kernels, if any: where one is simulated for several, the others
+  /// have none.
   double active_seconds() {
-    if (std::find(computes_.begin(), computes_.end(), true) != computes_.end()) {
-      for (std::size_t i = 0; i < active_.size(); ++i) {
-        if (!computes_[i]) active_[i].clear();
-      }
-    } else {
-      computes_.assign(active_.size(), true);
+    const auto with_kernels = std::count(computes_.begin(), computes_.end(), true);
+    if (with_kernels == 0) return seconds(active_) / static_cast<double>(active_.size());
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      if (!computes_[i]) active_[i].clear();
     }
-    return seconds(active_) /
-           static_cast<double>(std::count(computes_.begin(), computes_.end(), true));
+    return seconds(active_) / static_cast<double>(with_kernels);
   }
 
  private:
@@ -124,8 +121,8 @@ class Accountant {
     if (graph_.kind(op) == OpKind::kFlow) return facts_of(graph_.path_id(op)).ranks;
     if (graph_.kind(op) == OpKind::kCompute || graph_.occupancy(op) == OpGraph::kNoOccupancy)
       return {graph_.rank(op).index()};
-    std::set<std::size_t> ranks{
-        graph_.rank(op).index()};  // a collective as a pause of all its ranks
+    // A collective as a pause of all its ranks.
+    std::set<std::size_t> ranks{graph_.rank(op).index()};
     for (const Rank rank : graph_.occupancy_at(graph_.occupancy(op)).ranks)
       ranks.insert(rank.index());
     return {ranks.begin(), ranks.end()};

@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/background.hpp"
-#include "sim/engine.hpp"
 #include "sim/isolate.hpp"
-#include "sim/lowering.hpp"
 #include "tests/oracle/support_energy.hpp"
-#include "tests/support_graph.hpp"
 
 namespace trainyard {
 namespace {
@@ -84,47 +80,12 @@ class Integral {
   std::vector<double> events_;
 };
 
-/// The operations and dates of one iteration of the scenario's job, its data loading included.
-struct Iteration {
-  std::unique_ptr<Topology> topology;
-  std::unique_ptr<Lowering> lowering;
-  Timeline timeline;
-  double end = 0;
-};
-
-Iteration iterate(LoadedScenario& loaded) {
-  Iteration it;
-  it.topology = build_design(loaded);
-  const Cluster& cluster = loaded.scenario.cluster;
-  it.lowering = std::make_unique<Lowering>(cluster, *it.topology, Fidelity::kSteps,
-                                           Fidelity::kAnalytic);
-  std::vector<Rank> ranks;
-  for (std::size_t i = 0; i < it.topology->ranks(); ++i) ranks.emplace_back(i);
-  Job& job = loaded.scenario.jobs.front();
-  job.workload->lower(*it.lowering, ranks);
-  const std::size_t last = it.lowering->graph().size();
-  add_loading(*it.lowering, cluster, job);
-  it.lowering->graph().freeze();
-  const auto executor = loaded.scenario.engine.executor == "stock"
-                            ? make_stock_executor(*it.topology)
-                            : make_flow_executor(*it.topology);
-  it.timeline = Engine(it.lowering->graph(), *executor, ranks.size()).run();
-  for (std::size_t i = 0; i < last; ++i) it.end = std::max(it.end, it.timeline.finish[i]);
-  return it;
-}
-
-LoadedScenario load_powered(const std::vector<std::string>& sets) {
-  LoadOptions options;
-  options.sets = sets;
-  return load_scenario_text(std::string(testing::kPowered), "test.json", options);
-}
-
-double port_load(const Iteration& it, const Integral& power, ResourceId a, ResourceId b) {
+double port_load(const testing::Iteration& it, const Integral& power, ResourceId a, ResourceId b) {
   return std::max(power.carried(a), power.carried(b)) / it.topology->resource(a).capacity / it.end;
 }
 
 /// Joules of one iteration by device, with the watts of kPowered written out.
-std::map<std::string, double> joules_of(const Iteration& it) {
+std::map<std::string, double> joules_of(const testing::Iteration& it) {
   const Topology& topology = *it.topology;
   const Integral power(topology, it.lowering->graph(), it.timeline, it.end);
   std::map<std::string, double> sum;
@@ -141,8 +102,8 @@ std::map<std::string, double> joules_of(const Iteration& it) {
   });
   for (std::size_t s = 0; s < 2; ++s) {
     for (int n = 0; n < 2; ++n) {
-      const double load = port_load(it, power, topology.port_out(ServerId(s), n),
-                                    topology.port_in(ServerId(s), n));
+      const double load =
+          port_load(it, power, topology.port_out(ServerId(s), n), topology.port_in(ServerId(s), n));
       sum["NICs"] += (10 + 8 * load) * it.end;
     }
     const double storage =
@@ -163,10 +124,11 @@ std::map<std::string, double> joules_of(const Iteration& it) {
 }
 
 std::map<std::string, double> integrate(const std::vector<std::string>& sets) {
-  LoadedScenario loaded = load_powered(sets);
+  LoadedScenario loaded = testing::load_powered(sets);
   const auto task = [&] {
     Json out = Json::object();
-    for (const auto& [device, joules] : joules_of(iterate(loaded))) out[device] = Json(joules);
+    for (const auto& [device, joules] : joules_of(testing::iterate(loaded)))
+      out[device] = Json(joules);
     return out;
   };
   std::map<std::string, double> found;
@@ -200,8 +162,7 @@ TEST(Energy, OfAnIterationIsTheIntegralOverItsTimeline) {
     expect_near(number(metrics, "it_power_w") * step, all + steady * step, "all");
     expect_near(number(metrics, "average_power_w") * step, 1.25 * (all + steady * step), "PUE");
     expect_near(sum_of_rows(metrics, "average_power_w"), number(metrics, "it_power_w"), "rows");
-    EXPECT_LT(number(metrics, "gpu_compute_fraction"), 0.99);  // there is something to integrate
-    EXPECT_GT(number(metrics.at("gpu_wait_fractions"), "network"), 0.01);
+    EXPECT_LT(number(metrics, "gpu_compute_fraction"), 0.9);  // there is something to integrate
   }
 }
 
@@ -221,10 +182,10 @@ TEST(Energy, OfAJobIsThatOfItsIterationsAndItsCheckpoints) {
   expect_near(wall, 10 * step + block, "wall");
   // Everything waits, with the drives and the way to them at work.
   const std::map<std::string, double> blocked{
-      {"GPUs", 4 * 150},          {"host CPUs", 2 * (200 + 320 * 5.0 / 32)},
-      {"NICs", 4 * 10},           {"storage NICs", 2 * 19},
-      {"switches", 250},          {"server boards, fans, NVSwitches", 2 * 700},
-      {"DPUs", 2 * (40 + 8)},     {"switch ports, cables", 8 * 5},
+      {"GPUs", 4 * 150},      {"host CPUs", 2 * (200 + 320 * 5.0 / 32)},
+      {"NICs", 4 * 10},       {"storage NICs", 2 * 19},
+      {"switches", 250},      {"server boards, fans, NVSwitches", 2 * 700},
+      {"DPUs", 2 * (40 + 8)}, {"switch ports, cables", 8 * 5},
       {"managers", 450}};
   double all = 0;
   for (const auto& [device, joules] : integrate(sets)) {
@@ -234,8 +195,8 @@ TEST(Energy, OfAJobIsThatOfItsIterationsAndItsCheckpoints) {
     all += sum;
   }
   const double reading = 8 * 100e3 / step / 16e9;
-  all += (2 * (300 + 260 * reading) + 8 * (5 + 8 * reading)) * 10 * step +
-         (2 * 560 + 8 * 13) * block;
+  all +=
+      (2 * (300 + 260 * reading) + 8 * (5 + 8 * reading)) * 10 * step + (2 * 560 + 8 * 13) * block;
   all += 500 * number(row(metrics, "inspectors"), "count") * wall;
   expect_near(number(metrics, "average_power_w") * wall, 1.25 * all, "all");
   expect_near(number(metrics, "energy_mwh") * 3.6e9, 1.25 * all, "energy_mwh");

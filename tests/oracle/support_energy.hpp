@@ -1,11 +1,17 @@
-// A cluster whose every device has a power and a price of its own, for the tests of energy and cost.
+// A cluster whose every device has a power and a price of its own, for the tests of energy and
+// cost.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "sim/background.hpp"
+#include "sim/engine.hpp"
+#include "sim/lowering.hpp"
 #include "tests/support_scenario.hpp"
 
 namespace trainyard::testing {
@@ -75,7 +81,7 @@ constexpr std::string_view kPowered = R"({
 
 /// A step of two tensor ranks in each of two servers, which reduce gradients over the network.
 constexpr std::string_view kTensorJob = R"(jobs.0.workload={"kind": "gpt",
-  "tensor": 2, "pipeline": 1, "global_batch": 8, "sequence_parallel": true, "bucket": "32 MB",
+  "tensor": 2, "pipeline": 1, "global_batch": 8, "sequence_parallel": true, "bucket": "26 MB",
   "overlap_gradients": true,
   "model": {"layers": 4, "hidden": 1024, "heads": 8, "sequence": 512, "vocabulary": 1024}})";
 /// Four stages of one GPU each: pipeline messages over NVLink and network, and a bubble.
@@ -86,6 +92,41 @@ constexpr std::string_view kPipelineJob = R"(jobs.0.workload={"kind": "gpt",
 constexpr std::string_view kTraining = R"(jobs.0.training={"steps": 1000,
   "data": {"sample": "1 MB"},
   "checkpoint": {"bytes_per_parameter": 14, "interval": "10 min"}, "seeds": 1})";
+
+/// The operations and dates of one iteration of the scenario's job, its data loading included.
+struct Iteration {
+  std::unique_ptr<Topology> topology;
+  std::unique_ptr<Lowering> lowering;
+  Timeline timeline;
+  double end = 0;
+};
+
+inline Iteration iterate(LoadedScenario& loaded) {
+  Iteration it;
+  it.topology = build_design(loaded);
+  const Cluster& cluster = loaded.scenario.cluster;
+  it.lowering =
+      std::make_unique<Lowering>(cluster, *it.topology, Fidelity::kSteps, Fidelity::kAnalytic);
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < it.topology->ranks(); ++i) ranks.emplace_back(i);
+  Job& job = loaded.scenario.jobs.front();
+  job.workload->lower(*it.lowering, ranks);
+  const std::size_t last = it.lowering->graph().size();
+  add_loading(*it.lowering, cluster, job);
+  it.lowering->graph().freeze();
+  const auto executor = loaded.scenario.engine.executor == "stock"
+                            ? make_stock_executor(*it.topology)
+                            : make_flow_executor(*it.topology);
+  it.timeline = Engine(it.lowering->graph(), *executor, ranks.size()).run();
+  for (std::size_t i = 0; i < last; ++i) it.end = std::max(it.end, it.timeline.finish[i]);
+  return it;
+}
+
+inline LoadedScenario load_powered(const std::vector<std::string>& sets) {
+  LoadOptions options;
+  options.sets = sets;
+  return load_scenario_text(std::string(kPowered), "test.json", options);
+}
 
 inline Json powered(const std::vector<std::string>& sets) {
   return run_text_scenario(std::string(kPowered), sets).at("metrics");

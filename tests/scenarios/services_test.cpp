@@ -349,6 +349,17 @@ TEST(Services, HostCpuFractionsByHand) {
                "all the rest");
 }
 
+// 0.5 GB of data per server and step of 0.15 s at 2.5 GB/s a core: 1.33 cores, none of the network.
+TEST(Services, CoresOfStorageAreInfrastructureAndNotNetwork) {
+  const Sets sets{R"(cluster.services.initiator={"traffic": "storage", "account": "storage",
+      "per_core": "2.5 GB/s"})",
+                  R"(jobs.0.training.data={"sample": "1 MB"})",
+                  "jobs.0.training.checkpoint.bytes_per_parameter=0"};
+  EXPECT_EQ(host_metric(kFixedJob, "host_cpu_network_fraction", sets), 0);
+  expect_ratio(host_metric(kFixedJob, "host_cpu_infrastructure_fraction", sets),
+               0.5e9 / 2.5e9 / 0.15 / 8, kExact);
+}
+
 /// Two DGX A100 with power and prices, the store of the catalogue, and training of the small GPT.
 const Sets kPriced{R"(cluster.server="dgx-a100")",
                    R"(cluster.network.switch="qm8700")",
