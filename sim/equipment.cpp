@@ -13,8 +13,9 @@ namespace {
 template <class T>
 T known(const std::optional<T>& value, const std::string& pointer, const char* what) {
   if (value) return *value;
-  throw DesignError(pointer, fmt::format("the site asks for it, and this device in use has no {}",
-                                         what),
+  throw DesignError(pointer,
+                    fmt::format("is missing, and the site asks for the {} of every device in use",
+                                what),
                     "give it, or take the device from the catalogue, or leave \"site\" out");
 }
 PowerDraw power_of(const std::optional<PowerDraw>& value, const std::string& device) {
@@ -45,7 +46,7 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
       std::max(a.usage.network_cores, a.usage.polling_cores) + a.usage.storage_cores;
   all.push_back({"host CPUs", true, servers, busy(moving), busy(0), busy(0), 0});
   all.push_back(steady("server boards, fans, NVSwitches", true, servers,
-                       known(server.base_power, "/server/base_power", "base_power"),
+                       known(server.base_power, "/server/base_power", "power"),
                        price_of(server.price_usd, "/server")));
   const PowerDraw nic = power_of(server.nic.power, "/server/nic");
   all.push_back({"NICs", true, servers * server.nics, nic.at(a.usage.nic_load), nic.idle, nic.idle,
@@ -81,8 +82,8 @@ void add_network(const Topology& topology, const Activity& a, double part,
                  price_of(device->price_usd, at)});
   all.push_back(steady("switch ports, cables", false,
                        part * 2 * static_cast<double>(topology.fabric_links()),
-                       known(device->port_power, at + "/port_power", "port_power"),
-                       known(device->port_price_usd, at + "/port_price_usd", "port_price_usd")));
+                       known(device->port_power, at + "/port_power", "power"),
+                       known(device->port_price_usd, at + "/port_price_usd", "price")));
 }
 
 void add_storage(const Storage& storage, const Activity& a, double part,

@@ -49,11 +49,14 @@ class Accountant {
  public:
   Accountant(const OpGraph& graph, const Timeline& timeline, std::size_t first, std::size_t last)
       : graph_(graph), time_(timeline), last_dependency_(graph.size()) {
-    for (std::size_t i = first; i < last; ++i) {
+    // Over all operations: a job's first ones may wait for data, which is loaded outside its range.
+    for (std::size_t i = 0; i < graph.size(); ++i) {
       for (const OpId next : graph.successors(OpId(i))) {
         OpId& known = last_dependency_[next.index()];
         if (!known.valid() || time_.finish[i] > time_.finish[known.index()]) known = OpId(i);
       }
+    }
+    for (std::size_t i = first; i < last; ++i) {
       if (!final_.valid() || time_.finish[i] > time_.finish[final_.index()]) final_ = OpId(i);
     }
   }

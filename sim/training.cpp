@@ -33,7 +33,8 @@ void TrainingPlan::fields(Archive& ar) {
   ar("data", data, "training data");
   ar("checkpoint", checkpoint, "checkpoints");
   ar("seeds", seeds, "runs over which failures are averaged", between(1, 100000));
-  ar.check((tokens > 0) != (steps > 0), "tokens", "and steps are both given, or neither is",
+  ar.check(tokens == 0 || steps == 0, "tokens", "is given, and \"steps\" too", "give one of them");
+  ar.check(tokens > 0 || steps > 0, "tokens", "is missing, and so is \"steps\"",
            "give one of them");
 }
 

@@ -8,6 +8,9 @@
 // ring's bytes in logarithmically many steps. NCCL's double binary tree moves up to n/(n-1) times
 // as much.
 #include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
 
 #include "models/collectives/phases.hpp"
 
@@ -36,9 +39,7 @@ class TreeCollective : public Collective {
 
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
     Seconds total;
-    for (const Round& round : rounds_of(call.op, call.group->size())) {
-      total += round_flow(call, context, round).time(context.capacities());
-    }
+    for (const PhaseFlow& flow : flows(call, context)) total += flow.time(context.capacities());
     return total;
   }
 
@@ -50,14 +51,26 @@ class TreeCollective : public Collective {
     }
     if (context.fidelity == Fidelity::kSteps) return messages(call, context, entry);
     std::vector<OpId> exits(entry.begin(), entry.end());
-    for (const Round& round : rounds_of(call.op, call.group->size())) {
-      exits = lower_as_flow(call, context, round_flow(call, context, round), "tree round", slowdown,
-                            exits);
-    }
+    for (const PhaseFlow& flow : flows(call, context))
+      exits = lower_as_flow(call, context, flow, "tree round", slowdown, exits);
     return exits;
   }
 
  private:
+  // The same call comes many times: estimated, and once for each bucket of gradients.
+  const std::vector<PhaseFlow>& flows(const CollectiveCall& call,
+                                      const CollectiveContext& context) const {
+    const Protocol& p = context.protocol;
+    const auto [it, is_new] = flows_.try_emplace(
+        {call.group->id, call.op, call.bytes, p.law, p.efficiency, p.intra_latency,
+         p.network_latency});
+    if (is_new) {
+      for (const Round& round : rounds_of(call.op, call.group->size()))
+        it->second.push_back(round_flow(call, context, round));
+    }
+    return it->second;
+  }
+
   static Bytes round_bytes(const CollectiveCall& call, const Round& round) {
     return call.bytes *
            (static_cast<double>(round.blocks) / static_cast<double>(call.group->size()));
@@ -117,6 +130,9 @@ class TreeCollective : public Collective {
     }
     return done;
   }
+
+  using Key = std::tuple<std::size_t, CollectiveOp, Bytes, std::string, double, Seconds, Seconds>;
+  mutable std::map<Key, std::vector<PhaseFlow>> flows_;  ///< of one Lowering, which owns this object
 };
 
 const Registration<Collective, TreeCollective> registered{"tree",

@@ -138,7 +138,7 @@ const std::vector<std::pair<std::string, std::string>>& needed() {
   static const std::vector<std::pair<std::string, std::string>> all{
       {"server/gpu/power", "power"},
       {"server/host/power", "power"},
-      {"server/base_power", "base_power"},
+      {"server/base_power", "power"},
       {"server/price_usd", "price"},
       {"server/nic/power", "power"},
       {"server/storage_nic/power", "power"},
@@ -147,8 +147,8 @@ const std::vector<std::pair<std::string, std::string>>& needed() {
       {"server/dpu/price_usd", "price"},
       {"network/switch/power", "power"},
       {"network/switch/price_usd", "price"},
-      {"network/switch/port_power", "port_power"},
-      {"network/switch/port_price_usd", "port_price_usd"},
+      {"network/switch/port_power", "power"},
+      {"network/switch/port_price_usd", "price"},
       {"storage/target/power", "power"},
       {"storage/target/price_usd", "price"},
       {"storage/target/drive/power", "power"},
@@ -167,7 +167,7 @@ TEST(Energy, ADeviceWithoutPowerOrPriceIsNamed) {
       EXPECT_EQ(error.exit_code(), ExitCode::kScenario) << field;
       ASSERT_EQ(error.diagnostics().size(), 1U) << field;
       EXPECT_EQ(error.diagnostics()[0].pointer, "/cluster/" + field);
-      EXPECT_NE(error.diagnostics()[0].message.find("has no " + what), std::string::npos)
+      EXPECT_NE(error.diagnostics()[0].message.find("asks for the " + what), std::string::npos)
           << error.diagnostics()[0].message;
     }
   }
