@@ -88,7 +88,8 @@ std::string audit_lines(const Json& comparison) {
   constexpr std::size_t kShown = 4;
   std::string text;
   for (const AuditedRow& row : audited_rows(comparison)) {
-    text += lines({row.title + (row.holds ? ": holds within 5%" : ": does not hold within 5%")}, "  ");
+    text +=
+        lines({row.title + (row.holds ? ": holds within 5%" : ": does not hold within 5%")}, "  ");
     Rows shown;
     for (std::size_t i = 0; i < std::min(kShown, row.effects.size()); ++i) {
       const Cells& e = row.effects[i];
@@ -100,8 +101,8 @@ std::string audit_lines(const Json& comparison) {
       text += "    and " + std::to_string(row.effects.size() - kShown) + " more\n";
   }
   if (text.empty()) return {};
-  return "\naudit: what each row hangs on, assumed parameters at the far end of their range\n" + text +
-         "\nwhat cannot hold together\n" + lines(contradictions(comparison), "  ");
+  return "\naudit: what each row hangs on, assumed parameters at the far end of their range\n" +
+         text + "\nwhat cannot hold together\n" + lines(contradictions(comparison), "  ");
 }
 
 }  // namespace

@@ -163,10 +163,10 @@ std::string audit_csv(const Json& document) {
       for (const Json& name : e.at("runs").items())
         runs += (runs.empty() ? "" : " ") + name.as_string();
       for (std::size_t i = 0; i < e.at("change").items().size(); ++i) {
-        text += csv_line({row.at("metric"), e.at("pointer"), Json(runs), e.at("value"),
-                          e.at("tried"), e.at("range").items().at(0), e.at("range").items().at(1),
-                          e.at("outside"), audit->at("runs").items().at(i), e.at("change").items()[i],
-                          e.at("breaks")});
+        text +=
+            csv_line({row.at("metric"), e.at("pointer"), Json(runs), e.at("value"), e.at("tried"),
+                      e.at("range").items().at(0), e.at("range").items().at(1), e.at("outside"),
+                      audit->at("runs").items().at(i), e.at("change").items()[i], e.at("breaks")});
       }
     }
   }

@@ -59,8 +59,8 @@ class AuditCsv : public Report {
 
 const Registration<Report, EquipmentCsv> equipment_registered{
     "equipment-csv", "equipment.csv: power, energy and price of everything in use"};
-const Registration<Report, AuditCsv> audit_registered{
-    "audit-csv", "audit.csv: what each claimed row hangs on"};
+const Registration<Report, AuditCsv> audit_registered{"audit-csv",
+                                                      "audit.csv: what each claimed row hangs on"};
 const Registration<Report, MetricsCsv> metrics_registered{
     "metrics-csv", "metrics.csv: every metric with its unit"};
 const Registration<Report, CollectivesCsv> collectives_registered{

@@ -55,18 +55,19 @@ std::string audit(const Json& comparison, const std::vector<ComparedRun>& runs) 
 std::string audit_tables(const Json& comparison) {
   std::string html;
   for (const AuditedRow& row : audited_rows(comparison)) {
-    html += render(Table{fmt::format("{}: {}", row.title,
-                                     row.holds ? "holds within 5%" : "does not hold within 5%"),
-                         {"assumed parameter", "in", "value", "tried", "range",
-                          "change of the row", "claim still holds"},
-                         "llrrllr",
-                         row.effects,
-                         {},
-                         row.outside});
+    html += render(Table{
+        fmt::format("{}: {}", row.title, row.holds ? "holds within 5%" : "does not hold within 5%"),
+        {"assumed parameter", "in", "value", "tried", "range", "change of the row",
+         "claim still holds"},
+        "llrrllr",
+        row.effects,
+        {},
+        row.outside});
   }
   if (html.empty()) return {};
   return "<section id=\"audit\">\n<h2>Audit: what the claim hangs on</h2>\n"
-         "<p>Every assumed parameter is set to the end of its range that is farther from its value; "
+         "<p>Every assumed parameter is set to the end of its range that is farther from its "
+         "value; "
          "listed are those that move a row by 1% or more. Marked ones already lie outside their "
          "range.</p>\n" +
          list(contradictions(comparison)) + html + "</section>\n";

@@ -10,9 +10,8 @@ namespace {
 
 std::string headline(const Json& values) {
   Rows shown;
-  for (const char* key :
-       {"training_days", "cost_usd", "average_power_w", "step_time_s", "tokens_per_s", "mfu",
-        "gpu_utilization", "allreduce_time_s"}) {
+  for (const char* key : {"training_days", "cost_usd", "average_power_w", "step_time_s",
+                          "tokens_per_s", "mfu", "gpu_utilization", "allreduce_time_s"}) {
     for (const Metric& metric : metrics()) {
       const auto v = metric_value(values, metric.key);
       if (v && metric.key == key)

@@ -90,8 +90,7 @@ Rows gpu_time_rows(const Json& values) {
   const auto days = metric_value(values, "training_days");
   const auto row = [&](std::string title, double share) {
     return Cells{std::move(title), fmt::format("{:.2f}%", 100 * share),
-                 days ? fmt::format("{:.2f} d", share * *days)
-                      : show(Seconds::of(share * *step))};
+                 days ? fmt::format("{:.2f} d", share * *days) : show(Seconds::of(share * *step))};
   };
   double computing = 1;
   Rows rows;
@@ -145,7 +144,9 @@ std::vector<AuditedRow> audited_rows(const Json& comparison) {
       one.effects.push_back({e.at("pointer").as_string(), joined(e.at("runs")),
                              written(e.at("value")), e.at("tried").as_string(), range_of(e),
                              changes(e.at("change")),
-                             !one.holds ? kNone : e.at("breaks").as_bool() ? "no" : "yes"});
+                             !one.holds                 ? kNone
+                             : e.at("breaks").as_bool() ? "no"
+                                                        : "yes"});
       one.outside.push_back(e.at("outside").as_bool());
     }
     rows.push_back(std::move(one));

@@ -88,8 +88,7 @@ std::string aligned(const Rows& rows, const std::string& indent) {
 std::string run_text(const Json& result) {
   return printable(result.at("name").as_string()) + "\n" +
          aligned(metric_rows(result.at("metrics"))) + later_jobs(result) +
-         table({"where the GPU time goes", "share", "time"},
-               gpu_time_rows(result.at("metrics"))) +
+         table({"where the GPU time goes", "share", "time"}, gpu_time_rows(result.at("metrics"))) +
          table({"equipment", "count", "mean power", "energy", "capital"},
                equipment_rows(result.at("metrics"))) +
          table({"job", "size", "ranks", "time", "algbw", "busbw", "algorithm", "protocol"},

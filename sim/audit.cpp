@@ -12,8 +12,8 @@
 namespace trainyard {
 namespace {
 
-constexpr double kMoves = 0.01;   // relative change of a value that makes a row hang on a parameter
-constexpr double kHolds = 0.05;   // deviation within which a claim holds
+constexpr double kMoves = 0.01;  // relative change of a value that makes a row hang on a parameter
+constexpr double kHolds = 0.05;  // deviation within which a claim holds
 
 /// One parameter, in every run that has it with the same value and range, and what is tried.
 struct Trial {
@@ -23,7 +23,9 @@ struct Trial {
   std::vector<Json> metrics;  ///< by run; null: as simulated
 };
 
-bool is_zero(const Json* value) { return value == nullptr || *value == Json(0) || *value == Json(0.0); }
+bool is_zero(const Json* value) {
+  return value == nullptr || *value == Json(0) || *value == Json(0.0);
+}
 
 // Parameters of what the design has not got move nothing.
 bool unused(const Parameter& p, const Json& scenario) {
@@ -98,8 +100,8 @@ void try_all(const std::vector<AuditedRun>& runs, std::vector<Trial>& trials) {
     }
   }
   const Engine::Progress progress = progress_on_stderr("auditing", "runs");
-  std::vector<Json> all = run_isolated(
-      tasks, 0, [&](std::size_t done) { progress(done, tasks.size()); });
+  std::vector<Json> all =
+      run_isolated(tasks, 0, [&](std::size_t done) { progress(done, tasks.size()); });
   for (std::size_t i = 0; i < all.size(); ++i) *found[i] = std::move(all[i]);
 }
 
@@ -171,7 +173,8 @@ Json audited_rows(const std::vector<AuditedRun>& runs, const std::vector<Trial>&
                   const Json& claim) {
   const Json base = compare_rows(slim_results(runs, nullptr), claim);
   std::vector<Json> tried;
-  for (const Trial& trial : trials) tried.push_back(compare_rows(slim_results(runs, &trial), claim));
+  for (const Trial& trial : trials)
+    tried.push_back(compare_rows(slim_results(runs, &trial), claim));
   Json rows = Json::array();
   for (std::size_t i = 0; i < base.items().size(); ++i) {
     const Json& row = base.items()[i];

@@ -19,7 +19,8 @@ struct AuditedRun {
 };
 
 /// For each claimed row, which assumed parameters move it, by how much, and whether the claim still
-/// holds then; and what cannot hold together. {"tried", "runs": [name…], "rows": [{"metric", "title", "hangs_on":
+/// holds then; and what cannot hold together. {"tried", "runs": [name…], "rows": [{"metric",
+/// "title", "hangs_on":
 /// [{"pointer", "runs": […], "value", "tried", "range", "outside", "change": [relative, per run],
 /// "breaks"}]}], "cannot": [sentence…]}. Each parameter with a range is set to the end that is
 /// farther from its value, in the claimed runs that have it so; "hangs_on" are those that move a

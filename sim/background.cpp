@@ -61,8 +61,7 @@ std::vector<OpId> add_loading(Lowering& lowering, const Cluster& cluster, const 
   const DataPlan& data = job.training->data;
   const int servers = job.server_count(cluster);
   const Bytes each = job.workload->facts().samples / servers * data.sample;
-  const double cores =
-      data.preprocessing == "host" ? data.preprocess.si() / data.sample.si() : 0;
+  const double cores = data.preprocessing == "host" ? data.preprocess.si() / data.sample.si() : 0;
   std::vector<OpId> flows;
   for (int s = 0; s < servers; ++s)
     flows.push_back(
@@ -78,8 +77,7 @@ std::vector<OpId> add_checkpoint(Lowering& lowering, const Cluster& cluster, con
   const Bytes each = checkpoint_bytes(job) / taking_part;
   std::vector<OpId> flows;
   for (int s = 0; s < taking_part; ++s)
-    flows.push_back(
-        add_storage_flow(lowering, job.first_server + s, write, each, 0, "checkpoint"));
+    flows.push_back(add_storage_flow(lowering, job.first_server + s, write, each, 0, "checkpoint"));
   return flows;
 }
 

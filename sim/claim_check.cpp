@@ -47,15 +47,16 @@ using Findings = std::vector<std::string>;
 
 // The job's work is the same, so waiting less shortens it by the ratio of the utilizations.
 void check_days(const Claim& claim, Findings& all) {
-  const auto from = claim.claimed("training_days", false), to = claim.claimed("training_days", true);
+  const auto from = claim.claimed("training_days", false),
+             to = claim.claimed("training_days", true);
   const auto utilization = claim.ratio("gpu_utilization");
   if (!from || !to || !utilization) return;
   const double explained = *from / *utilization;
   if (std::abs(explained / *to - 1) < 0.02) return;
-  all.push_back(
-      fmt::format("days and utilization: waiting less explains {:.1f} of the {:.3g} days, not {:.3g}; "
-                  "the rest has to be work done twice, slower kernels, or another cluster",
-                  explained, *from, *to));
+  all.push_back(fmt::format(
+      "days and utilization: waiting less explains {:.1f} of the {:.3g} days, not {:.3g}; "
+      "the rest has to be work done twice, slower kernels, or another cluster",
+      explained, *from, *to));
 }
 
 void check_cost(const Claim& claim, Findings& all) {
@@ -85,13 +86,15 @@ void check_rating(const Claim& claim, Findings& all) {
   const auto least = claim.claimed("rated_tflops_per_watt", false);
   const auto chip = claim.simulated("chip_tflops_per_watt");
   if (!least || !chip || *least <= *chip) return;
-  all.push_back(fmt::format(
-      "TFLOPS/W, absolute: no reading of this GPU gives {:.3g}: achieved at the meter {:.3g}, in the "
-      "servers alone {:.3g}, rated {:.3g}, dense peak of the GPU over its own power {:.3g}. Only the "
-      "ratio can be compared",
-      *least, claim.simulated("tflops_per_watt").value_or(0),
-      claim.simulated("tflops_per_watt_nodes").value_or(0),
-      claim.simulated("rated_tflops_per_watt").value_or(0), *chip));
+  all.push_back(
+      fmt::format("TFLOPS/W, absolute: no reading of this GPU gives {:.3g}: achieved at the meter "
+                  "{:.3g}, in the "
+                  "servers alone {:.3g}, rated {:.3g}, dense peak of the GPU over its own power "
+                  "{:.3g}. Only the "
+                  "ratio can be compared",
+                  *least, claim.simulated("tflops_per_watt").value_or(0),
+                  claim.simulated("tflops_per_watt_nodes").value_or(0),
+                  claim.simulated("rated_tflops_per_watt").value_or(0), *chip));
 }
 
 double gpus_of(const Json& result) {
@@ -112,8 +115,8 @@ void check_mfu(const Claim& claim, Findings& all) {
     for (const auto& [name, probe] : probes->members()) {
       const double ranks = probe.at("ranks").as_number();
       if (ranks < gpus)
-        text += fmt::format("; on the {:.0f} of the probe \"{}\" they would mean {:.0f}%", ranks, name,
-                            100 * needed * gpus / ranks);
+        text += fmt::format("; on the {:.0f} of the probe \"{}\" they would mean {:.0f}%", ranks,
+                            name, 100 * needed * gpus / ranks);
     }
   }
   all.push_back(text);

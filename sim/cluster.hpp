@@ -64,7 +64,8 @@ struct Cluster {
   void fields(Archive& ar);
 };
 
-/// Throws DesignError when servers have no way to the storage. Pointers are relative to the cluster.
+/// Throws DesignError when servers have no way to the storage. Pointers are relative to the
+/// cluster.
 void check_storage(const Cluster& cluster);
 
 }  // namespace trainyard

@@ -52,8 +52,8 @@ Json row_of(const Metric& metric, const std::vector<double>& values, const Json&
   return row;
 }
 
-// The run that a result's ratios are taken to: the first of the name that its scenario gives, or the
-// first of all.
+// The run that a result's ratios are taken to: the first of the name that its scenario gives, or
+// the first of all.
 std::size_t baseline_of(const Json& result, const std::vector<Json>& results) {
   const Json* scenario = result.find("scenario");
   const Json* name = scenario != nullptr ? scenario->find("baseline") : nullptr;

@@ -15,8 +15,8 @@ namespace trainyard {
 /// Electric power of a device: idle, and with all it has to do.
 struct PowerDraw {
   Watts idle, busy;
-  /// Between the two by load, a share from 0 to 1.
-  Watts at(double load) const { return idle + (busy - idle) * load; }
+  /// Between the two by load, a share from 0 to 1; what is beyond counts as 1.
+  Watts at(double load) const { return idle + (busy - idle) * (load < 1 ? load : 1); }
   void fields(Archive& ar);
 };
 
@@ -131,10 +131,10 @@ struct Server {
   Host host;
   std::optional<Dpu> dpu;
   int dpus = 0;
-  std::optional<Nic> storage_nic;    ///< the card of a storage network of its own
-  int storage_nics = 0;              ///< its ports; DPUs add theirs
-  std::optional<Watts> base_power;   ///< fans, NVSwitches, drives, boards, conversion losses
-  std::optional<double> price_usd;   ///< with its GPUs, NICs and host; without DPUs and storage NICs
+  std::optional<Nic> storage_nic;   ///< the card of a storage network of its own
+  int storage_nics = 0;             ///< its ports; DPUs add theirs
+  std::optional<Watts> base_power;  ///< fans, NVSwitches, drives, boards, conversion losses
+  std::optional<double> price_usd;  ///< with its GPUs, NICs and host; without DPUs and storage NICs
   /// Rate of the ports that reach storage by a network of their own, per direction.
   BytesPerSecond storage_rate() const;
   /// The NIC that GPU `local` of a server sends through.

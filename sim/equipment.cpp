@@ -13,10 +13,9 @@ namespace {
 template <class T>
 T known(const std::optional<T>& value, const std::string& pointer, const char* what) {
   if (value) return *value;
-  throw DesignError(pointer,
-                    fmt::format("is missing, and the site asks for the {} of every device in use",
-                                what),
-                    "give it, or take the device from the catalogue, or leave \"site\" out");
+  throw DesignError(
+      pointer, fmt::format("is missing, and the site asks for the {} of every device in use", what),
+      "give it, or take the device from the catalogue, or leave \"site\" out");
 }
 PowerDraw power_of(const std::optional<PowerDraw>& value, const std::string& device) {
   return known(value, device + "/power", "power");
@@ -40,7 +39,7 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
   const ServerLoad load = cluster.load();
   const double cores = server.host.cores;
   const auto busy = [&](double more) {
-    return host.at(std::min(1.0, (load.host_reserved + load.host_shared + more) / cores));
+    return host.at((load.host_reserved + load.host_shared + more) / cores);
   };
   const double moving =
       std::max(a.usage.network_cores, a.usage.polling_cores) + a.usage.storage_cores;
@@ -49,8 +48,8 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
                        known(server.base_power, "/server/base_power", "power"),
                        price_of(server.price_usd, "/server")));
   const PowerDraw nic = power_of(server.nic.power, "/server/nic");
-  all.push_back({"NICs", true, servers * server.nics, nic.at(a.usage.nic_load), nic.idle, nic.idle,
-                 0});
+  all.push_back(
+      {"NICs", true, servers * server.nics, nic.at(a.usage.nic_load), nic.idle, nic.idle, 0});
   if (server.storage_nics > 0) {
     const PowerDraw draw = power_of(server.storage_nic->power, "/server/storage_nic");
     all.push_back({"storage NICs", true, servers * server.storage_nics,
@@ -59,9 +58,10 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
   }
   if (server.dpus > 0) {
     const PowerDraw draw = power_of(server.dpu->power, "/server/dpu");
-    const double speed = server.dpu->core_speed, all_cores = server.dpu->cores * server.dpus * speed;
+    const double speed = server.dpu->core_speed,
+                 all_cores = server.dpu->cores * server.dpus * speed;
     const double fixed = load.dpu_reserved * speed + load.dpu_shared;
-    const auto at = [&](double more) { return draw.at(std::min(1.0, (fixed + more) / all_cores)); };
+    const auto at = [&](double more) { return draw.at((fixed + more) / all_cores); };
     all.push_back({"DPUs", true, servers * server.dpus, at(a.usage.dpu_cores), at(0), at(0),
                    price_of(server.dpu->price_usd, "/server/dpu")});
   }
@@ -71,14 +71,13 @@ void add_network(const Topology& topology, const Activity& a, double part,
                  std::vector<Equipment>& all) {
   const Switch* device = nullptr;
   for (std::size_t i = 0; i < topology.nodes() && device == nullptr; ++i) {
-    if (topology.node(NodeId(i)).kind == NodeKind::kSwitch)
-      device = &topology.switch_at(NodeId(i));
+    if (topology.node(NodeId(i)).kind == NodeKind::kSwitch) device = &topology.switch_at(NodeId(i));
   }
   if (device == nullptr) return;
   const std::string at = "/network/switch";
   const PowerDraw draw = power_of(device->power, at);
   all.push_back({"switches", false, part * static_cast<double>(topology.switches()),
-                 draw.at(std::min(1.0, a.usage.fabric_load)), draw.idle, draw.idle,
+                 draw.at(a.usage.fabric_load), draw.idle, draw.idle,
                  price_of(device->price_usd, at)});
   all.push_back(steady("switch ports, cables", false,
                        part * 2 * static_cast<double>(topology.fabric_links()),
@@ -90,8 +89,8 @@ void add_storage(const Storage& storage, const Activity& a, double part,
                  std::vector<Equipment>& all) {
   const std::string at = "/storage/target";
   const PowerDraw target = power_of(storage.target.power, at);
-  const double reading = std::min(1.0, a.data_rate / storage.drives_rate(false).si());
-  const double writing = std::min(1.0, a.checkpoint_rate / storage.drives_rate(true).si());
+  const double reading = a.data_rate / storage.drives_rate(false).si();
+  const double writing = a.checkpoint_rate / storage.drives_rate(true).si();
   all.push_back({"storage targets", false, part * storage.targets, target.at(reading),
                  target.at(writing), target.idle, price_of(storage.target.price_usd, at)});
   const PowerDraw drive = power_of(storage.target.drive.power, at + "/drive");

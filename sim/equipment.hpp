@@ -11,9 +11,9 @@ namespace trainyard {
 
 /// What a job does to the equipment, averaged over its training.
 struct Activity {
-  int servers = 0;           ///< of the job
-  Usage usage;               ///< of its iterations
-  double data_rate = 0;      ///< bytes/s of training data, all servers
+  int servers = 0;             ///< of the job
+  Usage usage;                 ///< of its iterations
+  double data_rate = 0;        ///< bytes/s of training data, all servers
   double checkpoint_rate = 0;  ///< bytes/s while a checkpoint is written
 };
 

@@ -102,7 +102,8 @@ std::vector<OpId> OpGraph::sources(std::size_t first, std::size_t last) const {
   }
   std::vector<OpId> found;
   for (std::size_t i = first; i < last; ++i) {
-    if ((kind_[i] == OpKind::kCompute || kind_[i] == OpKind::kDelay) && !waits[i - first]) found.emplace_back(i);
+    if ((kind_[i] == OpKind::kCompute || kind_[i] == OpKind::kDelay) && !waits[i - first])
+      found.emplace_back(i);
   }
   return found;
 }

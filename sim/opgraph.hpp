@@ -25,10 +25,10 @@ enum class OpKind : std::uint8_t {
 enum class OpRole : std::uint8_t {
   kOther,
   kCompute,
-  kHost,         ///< the host keeps the GPU waiting
-  kStorage,      ///< bytes from or to storage
-  kNvLink,       ///< communication that stays inside a server
-  kTensorComm,   ///< between servers, from here on
+  kHost,        ///< the host keeps the GPU waiting
+  kStorage,     ///< bytes from or to storage
+  kNvLink,      ///< communication that stays inside a server
+  kTensorComm,  ///< between servers, from here on
   kPipelineComm,
   kDataComm,
   kCollective

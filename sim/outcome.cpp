@@ -24,8 +24,7 @@ double number(const Json& metrics, std::string_view key) {
 
 class Outcome {
  public:
-  Outcome(const Scenario& scenario, const Topology& topology, const Job& job,
-          const JobParts& parts)
+  Outcome(const Scenario& scenario, const Topology& topology, const Job& job, const JobParts& parts)
       : scenario_(scenario),
         cluster_(scenario.cluster),
         topology_(topology),
@@ -75,8 +74,8 @@ class Outcome {
       plan.checkpoint_drain = waits ? 0 : parts_.drain;
       plan.interval_steps =
           training.checkpoint.interval > Seconds()
-              ? std::max<std::int64_t>(
-                    1, std::llround(training.checkpoint.interval.si() / std::max(step_, parts_.load)))
+              ? std::max<std::int64_t>(1, std::llround(training.checkpoint.interval.si() /
+                                                       std::max(step_, parts_.load)))
               : young_daly_steps(plan.checkpoint_block, plan.failures_per_second,
                                  std::max(step_, plan.batch_load));
     }
@@ -109,9 +108,8 @@ class Outcome {
     waits["storage"] = Json(waits.at("storage").as_number() + share(phases_.blocked));
     waits["restart"] = Json(share(phases_.down));
     out["gpu_compute_fraction"] = Json(training * number(out, "gpu_compute_fraction"));
-    out["gpu_utilization"] =
-        Json(1 - number(waits, "network") - number(waits, "storage") - number(waits, "host") -
-             number(waits, "restart"));
+    out["gpu_utilization"] = Json(1 - number(waits, "network") - number(waits, "storage") -
+                                  number(waits, "host") - number(waits, "restart"));
     Json time = Json::object();
     time["useful"] = Json(share(mean.useful));
     time["lost"] = Json(share(mean.lost));
@@ -129,7 +127,8 @@ class Outcome {
     out_["checkpoint_time_s"] = Json(plan.checkpoint_block);
     out_["checkpoint_write_bytes_per_s"] = Json(bytes / parts_.write);
     out_["checkpoint_read_bytes_per_s"] = Json(bytes / parts_.read);
-    out_["checkpoint_interval_s"] = Json(static_cast<double>(plan.interval_steps) * plan.step);
+    out_["checkpoint_interval_s"] =
+        Json(static_cast<double>(plan.interval_steps) * std::max(plan.step, plan.batch_load));
   }
 
   // Reserved and shared cores are taken all the time; bytes and polling while iterations run.

@@ -23,8 +23,8 @@ Engine::Progress progress_on_stderr(std::string_view doing, std::string_view wha
     Clock::time_point begin = Clock::now(), next = begin + std::chrono::seconds(1);
     bool terminal = isatty(STDERR_FILENO) != 0;
   };
-  return [state = std::make_shared<State>(), doing = std::string(doing),
-          what = std::string(what)](std::size_t done, std::size_t total) {
+  return [state = std::make_shared<State>(), doing = std::string(doing), what = std::string(what)](
+             std::size_t done, std::size_t total) {
     const auto now = Clock::now();
     if (now < state->next) return;
     state->next =

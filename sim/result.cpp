@@ -85,7 +85,8 @@ Json finished_jobs(const Scenario& scenario, const Topology& topology,
   Json out = Json::array();
   for (const ResultPart& part : parts) {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (part.kind != ResultPart::Kind::kJobs && part.kind != ResultPart::Kind::kDraining) continue;
+      if (part.kind != ResultPart::Kind::kJobs && part.kind != ResultPart::Kind::kDraining)
+        continue;
       const Json& one = part.found.at("jobs").items()[i];
       if (part.kind == ResultPart::Kind::kDraining) {
         jobs[i].draining_step = metric_value(one.at("metrics"), "step_time_s").value_or(0);

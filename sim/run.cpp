@@ -180,7 +180,8 @@ std::string simulation_key(LoadedScenario& loaded) {
   for (Json& job : root["jobs"].items()) {
     if (job.find("training") == nullptr) continue;
     for (const char* key : {"tokens", "steps", "seeds"}) job["training"].erase(key);
-    if (job["training"].find("checkpoint") != nullptr) job["training"]["checkpoint"].erase("interval");
+    if (job["training"].find("checkpoint") != nullptr)
+      job["training"]["checkpoint"].erase("interval");
   }
   strip_accounts(root);
   return dump_json(root, -1);

@@ -14,8 +14,8 @@ namespace trainyard {
 /// (docs/results.md). Throws what loading, lowering and running throw (sim/error.hpp).
 Json run_scenario(LoadedScenario& loaded);
 
-/// Several scenarios at once, as many processes as cores. In order. `parts`, if given, receives what
-/// each result was put together from.
+/// Several scenarios at once, as many processes as cores. In order. `parts`, if given, receives
+/// what each result was put together from.
 std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
                                 std::vector<std::vector<ResultPart>>* parts = nullptr);
 

@@ -55,8 +55,8 @@ ServerLoad load_of(const Server& server, const Services& services) {
   const double demand = load.host_reserved + load.host_shared;
   load.stretch = std::max(1.0, demand / cores);
   load.jitter *= load.stretch;
-  load.host_for_bytes = std::min<double>(left_for_bytes(cores, demand),
-                                         server.host.cores_for_network());
+  load.host_for_bytes =
+      std::min<double>(left_for_bytes(cores, demand), server.host.cores_for_network());
   if (server.dpu && server.dpus > 0) {
     const double speed = server.dpu->core_speed, all = server.dpu->cores * server.dpus * speed;
     load.dpu_for_bytes = left_for_bytes(all, load.dpu_reserved * speed + load.dpu_shared);

@@ -11,7 +11,8 @@ void Appliance::fields(Archive& ar) {
   ar("power", power, "electric power of one", non_negative());
   ar("price_usd", price_usd, "price of one", non_negative());
   ar.check(load == "servers" || rate > BytesPerSecond(), "rate",
-           "is missing, and the appliance is sized by traffic", "what one carries, like \"100 Gb/s\"");
+           "is missing, and the appliance is sized by traffic",
+           "what one carries, like \"100 Gb/s\"");
 }
 
 void Site::fields(Archive& ar) {

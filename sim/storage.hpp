@@ -24,7 +24,7 @@ struct StorageTarget {
   static constexpr std::string_view kCatalog = "storage_target";
   int drives = 1;
   Drive drive;
-  BytesPerSecond network;  ///< all its ports together, per direction
+  BytesPerSecond network;           ///< all its ports together, per direction
   std::optional<PowerDraw> power;   ///< without its drives
   std::optional<double> price_usd;  ///< without its drives
   void fields(Archive& ar);
@@ -34,10 +34,10 @@ struct Storage {
   static constexpr std::string_view kCatalog = "storage";
   int targets = 1;
   StorageTarget target;
-  double efficiency = 1;       ///< share of the drives' rate after redundancy and protocol
-  double usable = 1;           ///< share of the drives' capacity after redundancy
-  BytesPerSecond read_limit;   ///< of the file system as a whole; 0: none
-  BytesPerSecond write_limit;  ///< of the file system as a whole; 0: none
+  double efficiency = 1;            ///< share of the drives' rate after redundancy and protocol
+  double usable = 1;                ///< share of the drives' capacity after redundancy
+  BytesPerSecond read_limit;        ///< of the file system as a whole; 0: none
+  BytesPerSecond write_limit;       ///< of the file system as a whole; 0: none
   BytesPerSecond node_read_limit;   ///< of one server's client; 0: none
   BytesPerSecond node_write_limit;  ///< of one server's client; 0: none
   /// "own": servers reach it through storage ports of their own (storage_nics, DPUs); "fabric":

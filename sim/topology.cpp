@@ -88,9 +88,8 @@ void Topology::add_services(const ServerLoad& load,
   for (const auto& [name, service] : services) {
     if (!service.on("engine") || service.engine_rate == BytesPerSecond()) continue;
     for (int s = 0; s < servers_; ++s) {
-      engines_[name].push_back(add_server_resource(ResourceKind::kEngine,
-                                                   ServerId(static_cast<std::size_t>(s)),
-                                                   service.engine_rate.si()));
+      engines_[name].push_back(add_server_resource(
+          ResourceKind::kEngine, ServerId(static_cast<std::size_t>(s)), service.engine_rate.si()));
     }
   }
 }

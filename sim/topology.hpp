@@ -72,8 +72,8 @@ struct Storage;
 
 /// What one byte from or to storage uses on the way, beside services.
 struct StorageResources {
-  ResourceId drives_read, drives_write;    ///< drives and file system
-  ResourceId targets_out, targets_in;      ///< the targets' ports
+  ResourceId drives_read, drives_write;         ///< drives and file system
+  ResourceId targets_out, targets_in;           ///< the targets' ports
   std::vector<ResourceId> ports_in, ports_out;  ///< by server; empty on the GPUs' fabric
 };
 

@@ -67,8 +67,9 @@ void add_run(CLI::App& app, CommandLine& line) {
                     "try every assumed parameter at an end of its range: what the claim hangs on");
   add_scenario_options(compare, line);
   add_output_options(compare, line);
-  compare->callback(
-      [&] { line.action = [&] { return compare_command(line.scenarios, line.audit, line.common); }; });
+  compare->callback([&] {
+    line.action = [&] { return compare_command(line.scenarios, line.audit, line.common); };
+  });
 }
 
 void add_collective(CLI::App& app, CommandLine& line) {

@@ -61,9 +61,9 @@ class TreeCollective : public Collective {
   const std::vector<PhaseFlow>& flows(const CollectiveCall& call,
                                       const CollectiveContext& context) const {
     const Protocol& p = context.protocol;
-    const auto [it, is_new] = flows_.try_emplace(
-        {call.group->id, call.op, call.bytes, p.law, p.efficiency, p.intra_latency,
-         p.network_latency});
+    const auto [it, is_new] =
+        flows_.try_emplace({call.group->id, call.op, call.bytes, p.law, p.efficiency,
+                            p.intra_latency, p.network_latency});
     if (is_new) {
       for (const Round& round : rounds_of(call.op, call.group->size()))
         it->second.push_back(round_flow(call, context, round));
@@ -132,7 +132,8 @@ class TreeCollective : public Collective {
   }
 
   using Key = std::tuple<std::size_t, CollectiveOp, Bytes, std::string, double, Seconds, Seconds>;
-  mutable std::map<Key, std::vector<PhaseFlow>> flows_;  ///< of one Lowering, which owns this object
+  mutable std::map<Key, std::vector<PhaseFlow>>
+      flows_;  ///< of one Lowering, which owns this object
 };
 
 const Registration<Collective, TreeCollective> registered{"tree",

@@ -40,8 +40,8 @@ class FixedStep : public Workload {
     out["step_time_s"] = Json(step);
     out["tokens_per_s"] = Json(tokens_ / step);
     out["model_tflops_per_gpu"] = Json(model_flops_.si() / step / gpus / 1e12);
-    out["mfu"] = Json(model_flops_.si() / step / gpus /
-                      lowering.cluster().server.gpu.peak_bf16.si());
+    out["mfu"] =
+        Json(model_flops_.si() / step / gpus / lowering.cluster().server.gpu.peak_bf16.si());
     add_account(sum, out);
     out["parameters"] = Json(parameters_);
     return out;
@@ -57,8 +57,7 @@ class FixedStep : public Workload {
   std::size_t first_ = 0, last_ = 0;
 };
 
-const Registration<Workload, FixedStep> registered{"fixed-step",
-                                                   "a training step of known length"};
+const Registration<Workload, FixedStep> registered{"fixed-step", "a training step of known length"};
 
 }  // namespace
 }  // namespace trainyard

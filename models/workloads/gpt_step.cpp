@@ -30,13 +30,19 @@ GptStep::GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> 
   reduced_.resize(flat_index(l.pipeline, l.tensor, 0));
 }
 
-// Between every two neighbouring stages, both ways.
+// Between every two neighbouring stages, both ways. A group over several servers is not simulated
+// as one: what its collectives take of a server is counted where its ranks stand.
 bool GptStep::alike() const {
   const GptLayout& l = plan_.layout;
   if (plan_.tensor_fidelity != Fidelity::kAnalytic || !lowering_.folds()) return false;
-  for (int stage = 0; stage + 1 < l.pipeline; ++stage) {
+  for (int stage = 0; stage < l.pipeline; ++stage) {
     for (int replica = 0; replica < l.data; ++replica) {
-      const auto near = tensor_ranks(stage, replica), far = tensor_ranks(stage + 1, replica);
+      const auto near = tensor_ranks(stage, replica);
+      for (const Rank one : near) {
+        if (!lowering_.routes().same_server(near.front(), one)) return false;
+      }
+      if (stage + 1 == l.pipeline) continue;
+      const auto far = tensor_ranks(stage + 1, replica);
       if (!lowering_.alike(near, far) || !lowering_.alike(far, near)) return false;
     }
   }
@@ -78,8 +84,7 @@ const Group& GptStep::tensor_group(int stage, int replica) {
 // reduce_scatter after, of s·b·h activations (Korthikanti et al. 2022, figures 4 and 5).
 std::vector<GptStep::Piece> GptStep::forward_layer() const {
   const TransformerSplit& split = plan_.split;
-  const LayerTime time = layer_forward(plan_.model, split, gpu_,
-                                       *lowering_.cluster().kernels);
+  const LayerTime time = layer_forward(plan_.model, split, gpu_, *lowering_.cluster().kernels);
   const Bytes bytes =
       Bytes::of(kElement * plan_.model.sequence * split.micro_batch * plan_.model.hidden);
   if (!split.sequence_parallel) {
@@ -100,8 +105,7 @@ std::vector<GptStep::Piece> GptStep::backward_layer() const {
     pieces = forward_layer();
     split.recompute = "none";
   }
-  const LayerTime time = layer_backward(plan_.model, split, gpu_,
-                                        *lowering_.cluster().kernels);
+  const LayerTime time = layer_backward(plan_.model, split, gpu_, *lowering_.cluster().kernels);
   const std::vector<Piece> forward = forward_layer();
   for (auto it = forward.rbegin(); it != forward.rend(); ++it) pieces.push_back(*it);
   bool mlp = true;  // comes first
@@ -143,11 +147,10 @@ std::vector<GptStep::Piece> GptStep::pass(int stage, const Group& group, bool ba
   }
   const Cluster& cluster = lowering_.cluster();
   const bool has_logits = stage == plan_.layout.pipeline - 1;
-  const Piece logits{
-      logits_time(plan_.model, plan_.split, gpu_, *cluster.kernels, backward),
-      CollectiveOp::kAllReduce,
-      Bytes(),
-      {}};
+  const Piece logits{logits_time(plan_.model, plan_.split, gpu_, *cluster.kernels, backward),
+                     CollectiveOp::kAllReduce,
+                     Bytes(),
+                     {}};
   if (has_logits && backward && first_layer == 0) pieces.push_back(logits);
   repeat(backward ? backward_layer() : forward_layer(), layers, group, pieces);
   if (has_logits && !backward && first_layer + layers == plan_.layers_per_stage)
@@ -170,8 +173,8 @@ void GptStep::delay_launches(const Group& group, Span& span, std::uint32_t numbe
 }
 
 GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
-                           const std::vector<OpId>& after, std::string_view label,
-                           int micro_batch, bool delayed) {
+                           const std::vector<OpId>& after, std::string_view label, int micro_batch,
+                           bool delayed) {
   const auto number = static_cast<std::uint32_t>(micro_batch);
   const std::uint32_t name = graph_.label(label),
                       tensor_comm = graph_.label("tensor-parallel collectives");
@@ -182,8 +185,8 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
   for (const Piece& piece : pieces) {
     if (piece.compute > Seconds() || span.first.empty()) {
       for (std::size_t i = 0; i < span.last.size(); ++i) {
-        const OpId op =
-            graph_.add_compute(group.ranks[i], piece.compute * slowest, OpRole::kCompute, name, number);
+        const OpId op = graph_.add_compute(group.ranks[i], piece.compute * slowest,
+                                           OpRole::kCompute, name, number);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }
@@ -191,8 +194,7 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
     }
     if (piece.pause > Seconds()) {
       for (std::size_t i = 0; i < span.last.size(); ++i) {
-        const OpId op =
-            graph_.add_delay(group.ranks[i], piece.pause, role, tensor_comm, number);
+        const OpId op = graph_.add_delay(group.ranks[i], piece.pause, role, tensor_comm, number);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }

@@ -27,7 +27,7 @@ struct GptPlan {
   int buckets = 1;            ///< of the gradient all-reduce
   double gradient_bytes = 4;  ///< per parameter
   Fidelity tensor_fidelity = Fidelity::kAnalytic;
-  std::uint64_t seed = 1;  ///< of the launches' delays
+  std::uint64_t seed = 1;                 ///< of the launches' delays
   Seconds fixed_forward, fixed_backward;  ///< both 0: computed; else the time of a stage's pass
 
   /// Parameters that one rank of a stage holds: its layers / t, and the embedding on both ends.
@@ -39,8 +39,8 @@ class GptStep {
  public:
   GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks);
   void lower();
-  /// Ranks of each tensor-parallel group that are simulated: all of them, or the first for all. They
-  /// move as one where their collectives are closed forms and their messages take like paths.
+  /// Ranks of each tensor-parallel group that are simulated: all of them, or the first for all.
+  /// They move as one where their collectives are closed forms and their messages take like paths.
   int lanes() const { return lanes_; }
 
  private:

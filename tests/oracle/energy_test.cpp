@@ -58,7 +58,7 @@ class Integral {
   }
   bool network_open(const std::vector<OpId>& open) const {
     return std::any_of(open.begin(), open.end(), [&](OpId op) {
-      return graph_.kind(op) == OpKind::kFlow && is_network(graph_.role(op));
+      return graph_.kind(op) != OpKind::kJoin && is_network(graph_.role(op));
     });
   }
   /// Bytes over a resource, counted from the flows.
@@ -148,7 +148,8 @@ void expect_near(double value, double expected, const std::string& what) {
 }
 
 TEST(Energy, OfAnIterationIsTheIntegralOverItsTimeline) {
-  for (const std::string_view job : {testing::kTensorJob, testing::kPipelineJob}) {
+  for (const std::string_view job :
+       {testing::kTensorJob, testing::kWideJob, testing::kPipelineJob}) {
     const std::vector<std::string> sets{std::string(job)};
     const Json metrics = powered(sets);
     const double step = number(metrics, "step_time_s");

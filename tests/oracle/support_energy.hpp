@@ -84,6 +84,10 @@ constexpr std::string_view kTensorJob = R"(jobs.0.workload={"kind": "gpt",
   "tensor": 2, "pipeline": 1, "global_batch": 8, "sequence_parallel": true, "bucket": "26 MB",
   "overlap_gradients": true,
   "model": {"layers": 4, "hidden": 1024, "heads": 8, "sequence": 512, "vocabulary": 1024}})";
+/// A step of four tensor ranks over both servers.
+constexpr std::string_view kWideJob = R"(jobs.0.workload={"kind": "gpt",
+  "tensor": 4, "pipeline": 1, "global_batch": 8, "sequence_parallel": true,
+  "model": {"layers": 4, "hidden": 1024, "heads": 8, "sequence": 512, "vocabulary": 1024}})";
 /// Four stages of one GPU each: pipeline messages over NVLink and network, and a bubble.
 constexpr std::string_view kPipelineJob = R"(jobs.0.workload={"kind": "gpt",
   "tensor": 1, "pipeline": 4, "global_batch": 8, "stage_forward": "3 ms", "stage_backward": "5 ms",

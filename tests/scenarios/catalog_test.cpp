@@ -65,6 +65,13 @@ std::map<std::string, ReadEntry> kinds() {
           kind_of_struct<Switch>(),
           kind_of_struct<Server>(),
           kind_of_struct<CollectiveLibrary>(),
+          kind_of_struct<Service>(),
+          kind_of_struct<Appliance>(),
+          kind_of_struct<Drive>(),
+          kind_of_struct<StorageTarget>(),
+          kind_of_struct<Storage>(),
+          kind_of_struct<Reliability>(),
+          kind_of_struct<Site>(),
           kind_of_struct<TransformerModel>(),
           {std::string(Transport::kInterface), read<NamedPlugin<Transport>>}};
 }
@@ -204,7 +211,7 @@ TEST(Plugins, AllRegistered) {
   EXPECT_EQ(Registry<TopologyPlugin>::of().names(), (Names{"crossbar", "fat-tree"}));
   EXPECT_EQ(Registry<Transport>::of().names(), (Names{"rdma", "tcp"}));
   EXPECT_EQ(Registry<Collective>::of().names(), (Names{"hierarchical", "ring", "sharp", "tree"}));
-  EXPECT_EQ(Registry<Workload>::of().names(), (Names{"collective", "gpt"}));
+  EXPECT_EQ(Registry<Workload>::of().names(), (Names{"collective", "fixed-step", "gpt"}));
   EXPECT_EQ(Registry<KernelTime>::of().names(), (Names{"roofline"}));
 }
 

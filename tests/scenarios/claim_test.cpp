@@ -1,7 +1,6 @@
 // The all-reduce row of the claim: its values, and how it moves when the hardware does.
 #include <gtest/gtest.h>
 
-#include "sim/compare.hpp"
 #include "tests/support_scenario.hpp"
 
 namespace trainyard {
@@ -107,30 +106,6 @@ TEST(Claim, HostDoesNotMoveTheDpuDesign) {
         "cluster.server.host.memory_bandwidth=230 GB/s",
         "cluster.server.host.memory_bandwidth=10 GB/s"})
     EXPECT_DOUBLE_EQ(allreduce("dpu", {set}), allreduce("dpu")) << set;
-}
-
-TEST(Claim, NothingSimulatedDependsOnIt) {
-  std::vector<Json> results;
-  for (const char* name : {"traditional", "dpu"}) {
-    results.push_back(testing::run_file_scenario(
-        std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/" + name + ".json", {"jobs=[]"}));
-  }
-  const Json claim = load_claim(std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/claim/claim.json");
-  Json zero = claim;
-  for (auto& [metric, row] : zero["rows"].members()) {
-    for (auto& [name, value] : row.members()) value = Json(0.0);
-  }
-  const Json with = compare_results(results, claim), without = compare_results(results, zero);
-  ASSERT_EQ(with.at("rows").items().size(), without.at("rows").items().size());
-  for (std::size_t i = 0; i < with.at("rows").items().size(); ++i) {
-    EXPECT_EQ(dump_json(with.at("rows").items()[i].at("values")),
-              dump_json(without.at("rows").items()[i].at("values")));
-  }
-  EXPECT_EQ(dump_json(with.at("results")), dump_json(without.at("results")));
-  // Nor does a run that names another claim, or none.
-  for (const std::string other : {"claim=zero.json", R"(claim="")"})
-    EXPECT_EQ(allreduce("dpu", {other}),
-              results[1].at("metrics").at("allreduce_time_s").as_number());
 }
 
 }  // namespace

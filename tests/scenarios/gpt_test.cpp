@@ -51,13 +51,17 @@ Accounts accounts(LoadedScenario& loaded) {
     const Timeline t = Engine(lowering.graph(), *executor, ranks.size()).run();
     Json out = testing::to_json({t.end});
     for (const RankAccount& a : account(lowering.graph(), t, ranks, 0, lowering.graph().size()))
-      for (const double v : {a.compute, a.network, a.bubble}) out.push_back(Json(v));
+      for (const double v : {a.compute, a.network, a.nvlink, a.bubble}) out.push_back(Json(v));
     return out;
   };
   const std::vector<double> all = testing::numbers(run_isolated({task}).front());
   Accounts found{{}, all[0]};
-  for (std::size_t i = 1; i < all.size(); i += 3)
-    found.ranks.push_back({all[i], all[i + 1], all[i + 2]});
+  for (std::size_t i = 1; i < all.size(); i += 4) {
+    RankAccount account;
+    account.compute = all[i], account.network = all[i + 1];
+    account.nvlink = all[i + 2], account.bubble = all[i + 3];
+    found.ranks.push_back(account);
+  }
   return found;
 }
 
@@ -69,7 +73,7 @@ TEST(GptStep, EveryRanksTimeIsAccountedFor) {
   ASSERT_EQ(found.ranks.size(), 1024U);
   for (std::size_t r = 0; r < found.ranks.size(); ++r) {
     const RankAccount& a = found.ranks[r];
-    EXPECT_NEAR((a.compute + a.network + a.bubble) / found.end, 1, 1e-9) << "rank " << r;
+    EXPECT_NEAR(a.sum() / found.end, 1, 1e-9) << "rank " << r;
     EXPECT_GT(a.compute, found.end / 2) << "rank " << r;
     EXPECT_GE(a.network, 0) << "rank " << r;
     EXPECT_GE(a.bubble, 0) << "rank " << r;

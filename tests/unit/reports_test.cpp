@@ -47,7 +47,9 @@ Json result_with(const std::string& text) {
                    "simgrid": {"version": "@", "options": {"@": "@"}}, "seed": 1,
                    "scenario_sha256": "@"},
     "metrics": {"step_time_s": 2.5, "tokens_per_s": 280814.2, "mfu": 0.4,
-                "allreduce_time_s": 0.0082, "gpu_wait_fractions": {"network": 0.2, "@": 0.06}},
+                "allreduce_time_s": 0.0082, "gpu_wait_fractions": {"network": 0.2, "@": 0.06},
+                "equipment": [{"equipment": "@", "count": 256, "average_power_w": 12000,
+                               "energy_mwh": 288.51, "capital_usd": 5120}]},
     "inactive": ["@"],
     "jobs": [{"name": "@", "metrics": {}},
              {"name": "@", "metrics": {"collective": "@", "step_time_s": 7, "rows": [
@@ -75,7 +77,16 @@ Json comparison_with(const std::string& text) {
   Json claim =
       parse_json(R"({"source": "@", "rows": {"step_time_s": {"@": 2}, "@": {"@": 1}}})", "a claim");
   fill(claim, text);
-  return compare_results({result_with(text), result_with("second")}, claim);
+  Json comparison = compare_results({result_with(text), result_with("second")}, claim);
+  comparison["audit"] = parse_json(R"({
+    "tried": 2, "runs": ["@", "second"], "cannot": ["@"],
+    "rows": [{"metric": "@", "title": "@", "holds": true, "hangs_on": [
+      {"pointer": "@", "runs": ["@"], "value": "@", "tried": "@", "range": ["@", "@"],
+       "outside": true, "change": [0.25, -0.5], "breaks": true}]}]
+  })",
+                                   "by hand");
+  fill(comparison["audit"], text);
+  return comparison;
 }
 
 /// The cells of each line, as RFC 4180 has them.
@@ -315,10 +326,12 @@ TEST(RunText, ShowsWhatMatters) {
   const std::string text = run_text(result_with("x"));
   for (const char* part : {"x\n  all-reduce              8.2 ms\n  step time                2.5 s\n"
                            "  tokens per second    280,814/s\n  MFU                     40.00%\n",
-                           "  where the GPU time goes   share  per step\n"
-                           "  computing                74.00%    1.85 s\n"
-                           "  waiting for network      20.00%    500 ms\n"
-                           "  waiting: x                6.00%    150 ms\n",
+                           "  where the GPU time goes   share    time\n"
+                           "  computing                74.00%  1.85 s\n"
+                           "  waiting for network      20.00%  500 ms\n"
+                           "  waiting: x                6.00%  150 ms\n",
+                           "  equipment  count  mean power     energy   capital\n"
+                           "  x            256    12,000 W  288.5 MWh  5120 USD\n",
                            "\n  x\n    step time  7 s\n", "  inactive: x\n",
                            "  x of 1.024 kB on 16 ranks could not use x\n",
                            "  parameters: 1 sourced, 1 x; 1 outside their range\n",
@@ -361,7 +374,8 @@ TEST(Folder, RoundTripGivesTheSameBytes) {
       EXPECT_NE(entry.path().extension(), ".part");
       ++files;
     }
-    EXPECT_EQ(files, 1 + Registry<Report>::of().entries().size());
+    // A single run is not audited.
+    EXPECT_EQ(files, Registry<Report>::of().entries().size() + (is_comparison(written) ? 1 : 0));
     std::filesystem::remove_all(first);
     std::filesystem::remove_all(second);
   }
