@@ -42,8 +42,12 @@ bool unused(const Parameter& p, const Json& scenario) {
   if (below("/cluster/network/switch/sharp/") || below("/cluster/collectives/sharp_"))
     return !sharp();
   const std::vector<std::string> keys = split_pointer(p.pointer);
-  if (below("/cluster/services/"))
-    return cluster.at("services").at(keys[2]).at("placement") == Json("off");
+  if (below("/cluster/services/")) {
+    const std::string& placement = cluster.at("services").at(keys[2]).at("placement").as_string();
+    if (placement == "off") return true;
+    if (placement == "engine") return keys[3] != "engine_rate";
+    return placement == "dpu" && (keys[3] == "jitter" || keys[3] == "polling_threads");
+  }
   if (below("/cluster/appliances/") && keys[3] != "share")
     return is_zero(cluster.at("appliances").at(keys[2]).find("share"));
   return false;

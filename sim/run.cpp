@@ -177,6 +177,7 @@ std::string simulation_key(LoadedScenario& loaded) {
   Json root = Writer::write_moved(loaded.scenario);
   for (const char* key : {"name", "description", "claim", "baseline", "enable"}) root.erase(key);
   for (const char* key : {"site", "reliability", "appliances"}) root["cluster"].erase(key);
+  if (root["cluster"].find("storage") != nullptr) root["cluster"]["storage"].erase("usable");
   for (Json& job : root["jobs"].items()) {
     if (job.find("training") == nullptr) continue;
     for (const char* key : {"tokens", "steps", "seeds"}) job["training"].erase(key);
