@@ -101,8 +101,10 @@ std::string audit_lines(const Json& comparison) {
       text += "    and " + std::to_string(row.effects.size() - kShown) + " more\n";
   }
   if (text.empty()) return {};
-  return "\naudit: what each row hangs on, assumed parameters at the far end of their range\n" +
-         text + "\nwhat cannot hold together\n" + lines(contradictions(comparison), "  ");
+  return "\naudit: what each row hangs on, assumed parameters at the far end of their range; "
+         "change of " +
+         printable(audited_runs(comparison)) + "\n" + text + "\nwhat cannot hold together\n" +
+         lines(contradictions(comparison), "  ");
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ std::string audit(const Json& comparison, const std::vector<ComparedRun>& runs) 
 
 std::string audit_tables(const Json& comparison) {
   std::string html;
+  const std::string change = "change of " + audited_runs(comparison);
   for (const AuditedRow& row : audited_rows(comparison)) {
     html += render(Table{
         fmt::format("{}: {}", row.title, row.holds ? "holds within 5%" : "does not hold within 5%"),

@@ -119,9 +119,9 @@ Rows equipment_rows(const Json& values) {
 
 namespace {
 
-std::string joined(const Json& names) {
+std::string joined(const Json& names, const char* between) {
   std::string text;
-  for (const Json& name : names.items()) text += (text.empty() ? "" : ", ") + name.as_string();
+  for (const Json& name : names.items()) text += (text.empty() ? "" : between) + name.as_string();
   return text;
 }
 
@@ -141,7 +141,7 @@ std::vector<AuditedRow> audited_rows(const Json& comparison) {
   for (const Json& row : audit->at("rows").items()) {
     AuditedRow one{row.at("title").as_string(), row.at("holds").as_bool(), {}, {}};
     for (const Json& e : row.at("hangs_on").items()) {
-      one.effects.push_back({e.at("pointer").as_string(), joined(e.at("runs")),
+      one.effects.push_back({e.at("pointer").as_string(), joined(e.at("runs"), ", "),
                              written(e.at("value")), e.at("tried").as_string(), range_of(e),
                              changes(e.at("change")),
                              !one.holds                 ? kNone
@@ -152,6 +152,11 @@ std::vector<AuditedRow> audited_rows(const Json& comparison) {
     rows.push_back(std::move(one));
   }
   return rows;
+}
+
+std::string audited_runs(const Json& comparison) {
+  const Json* audit = comparison.find("audit");
+  return audit != nullptr ? joined(audit->at("runs"), " / ") : std::string();
 }
 
 std::vector<std::string> contradictions(const Json& comparison) {

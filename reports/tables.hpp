@@ -55,6 +55,8 @@ struct AuditedRow {
 };
 /// Empty where a comparison was not audited.
 std::vector<AuditedRow> audited_rows(const Json& comparison);
+/// "traditional / dpu": the runs whose changes stand beside each other; empty without an audit.
+std::string audited_runs(const Json& comparison);
 /// One sentence for each thing in the claim that cannot be.
 std::vector<std::string> contradictions(const Json& comparison);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -28,7 +29,18 @@ constexpr std::string_view kTemplate = R"({{
     }},
     "transport": "rdma",
     "gpudirect": true,
-    "collectives": "nccl"
+    "collectives": "nccl",
+    "services": {{
+      "launch": "launch-threads",
+      "proxies": "proxy-threads",
+      "network-daemons": "network-daemons",
+      "initiator": "nvme-tcp-initiator",
+      "telemetry": "telemetry"
+    }},
+    "storage": {{"base": "nvmeof-flash", "targets": {targets}}},
+    "appliances": {{"management-servers": "management-server"}},
+    "reliability": "llama3",
+    "site": "colocation"
   }},
   "jobs": [
     {{
@@ -42,6 +54,11 @@ constexpr std::string_view kTemplate = R"({{
         "micro_batch": 1,
         "sequence_parallel": true,
         "recompute": "selective"
+      }},
+      "training": {{
+        "tokens": 3e11,
+        "data": {{"sample": "8 KiB"}},
+        "checkpoint": {{"bytes_per_parameter": 14}}
       }}
     }}
   ],
@@ -74,10 +91,11 @@ ExitCode init_command(const std::string& file, const std::string& preset) {
         fmt::format("init: there is no preset \"{}\" ({})", preset, suggest(preset, names)));
   }
   const Preset& p = it->second;
-  const std::string text = fmt::format(
-      kTemplate, fmt::arg("servers", p.servers), fmt::arg("server", p.server),
-      fmt::arg("device", p.device), fmt::arg("tiers", p.tiers), fmt::arg("model", p.model),
-      fmt::arg("pipeline", p.pipeline), fmt::arg("batch", p.batch));
+  const std::string text =
+      fmt::format(kTemplate, fmt::arg("servers", p.servers), fmt::arg("server", p.server),
+                  fmt::arg("device", p.device), fmt::arg("tiers", p.tiers),
+                  fmt::arg("model", p.model), fmt::arg("pipeline", p.pipeline),
+                  fmt::arg("batch", p.batch), fmt::arg("targets", std::max(2, p.servers / 16)));
   if (file == "-") {
     print(text);
     return ExitCode::kOk;
