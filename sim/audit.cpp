@@ -177,6 +177,7 @@ Json audited_rows(const std::vector<AuditedRun>& runs, const std::vector<Trial>&
                   const Json& claim) {
   const Json base = compare_rows(slim_results(runs, nullptr), claim);
   std::vector<Json> tried;
+  tried.reserve(trials.size());
   for (const Trial& trial : trials)
     tried.push_back(compare_rows(slim_results(runs, &trial), claim));
   Json rows = Json::array();
@@ -223,6 +224,7 @@ Json audit_claim(const std::vector<AuditedRun>& all, const Json& claim) {
   for (const AuditedRun& run : runs) out["runs"].push_back(run.result.at("name"));
   Json cannot = Json::array();
   std::vector<Json> results;
+  results.reserve(runs.size());
   for (const AuditedRun& run : runs) results.push_back(run.result);
   for (const std::string& sentence : claim_contradictions(results, claim))
     cannot.push_back(Json(sentence));

@@ -63,6 +63,7 @@ std::vector<OpId> add_loading(Lowering& lowering, const Cluster& cluster, const 
   const Bytes each = job.workload->facts().samples / servers * data.sample;
   const double cores = data.preprocessing == "host" ? data.preprocess.si() / data.sample.si() : 0;
   std::vector<OpId> flows;
+  flows.reserve(static_cast<std::size_t>(servers));
   for (int s = 0; s < servers; ++s)
     flows.push_back(
         add_storage_flow(lowering, job.first_server + s, false, each, cores, "training data"));
@@ -76,6 +77,7 @@ std::vector<OpId> add_checkpoint(Lowering& lowering, const Cluster& cluster, con
   const int taking_part = asked > 0 ? std::min(asked, servers) : servers;
   const Bytes each = checkpoint_bytes(job) / taking_part;
   std::vector<OpId> flows;
+  flows.reserve(static_cast<std::size_t>(taking_part));
   for (int s = 0; s < taking_part; ++s)
     flows.push_back(add_storage_flow(lowering, job.first_server + s, write, each, 0, "checkpoint"));
   return flows;

@@ -117,6 +117,7 @@ struct Running {
 // A child says all it has to say at its end. Waits for the first that does.
 std::size_t first_to_speak(const std::vector<Running>& running) {
   std::vector<pollfd> ends;
+  ends.reserve(running.size());
   for (const Running& one : running) ends.push_back({one.child.pipe, POLLIN, 0});
   while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
   }

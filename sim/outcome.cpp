@@ -75,7 +75,7 @@ class Outcome {
       plan.interval_steps =
           training.checkpoint.interval > Seconds()
               ? std::max<std::int64_t>(1, std::llround(training.checkpoint.interval.si() /
-                                                       std::max(step_, parts_.load)))
+                                                       std::max(step_, plan.batch_load)))
               : young_daly_steps(plan.checkpoint_block, plan.failures_per_second,
                                  std::max(step_, plan.batch_load));
     }

@@ -79,8 +79,9 @@ void add_probe(const std::string& name, const Json& part, const Cluster& cluster
 }
 
 // Puts the parts of the jobs together, in place of their iterations' metrics.
-Json finished_jobs(const Scenario& scenario, const Topology& topology,
+Json finished_jobs(const LoadedScenario& loaded, const Topology& topology,
                    const std::vector<ResultPart>& parts) {
+  const Scenario& scenario = loaded.scenario;
   std::vector<JobParts> jobs(scenario.jobs.size());
   Json out = Json::array();
   for (const ResultPart& part : parts) {
@@ -105,7 +106,14 @@ Json finished_jobs(const Scenario& scenario, const Topology& topology,
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Json one = Json::object();
     one["name"] = Json(scenario.jobs[i].name);
-    one["metrics"] = job_metrics(scenario, topology, scenario.jobs[i], jobs[i]);
+    try {
+      one["metrics"] = job_metrics(scenario, topology, scenario.jobs[i], jobs[i]);
+    } catch (const DesignError& e) {
+      throw ScenarioError(
+          Diagnostic{loaded.file, fmt::format("/jobs/{}/training{}", i, e.pointer()), e.what(),
+                     e.hint()},
+          e.exit_code());
+    }
     one["usage"] = usage_to_json(jobs[i].usage);
     out.push_back(std::move(one));
   }
@@ -178,7 +186,7 @@ Json assemble_result(LoadedScenario& loaded, const Topology& topology,
   for (const ResultPart& part : parts) operations += part.found.at("operations").as_integer();
   result["inactive"] = parts.front().found.at("inactive");
   if (!scenario.jobs.empty()) {
-    result["jobs"] = finished_jobs(scenario, topology, parts);
+    result["jobs"] = finished_jobs(loaded, topology, parts);
     result["metrics"] = result["jobs"].items().front().at("metrics");
     result["collectives"] = parts.front().found.at("collectives");
   }

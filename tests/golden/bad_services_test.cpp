@@ -1,5 +1,6 @@
 // What the command says about services, storage, training and money that are wrong: whole messages,
 // exit codes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -241,6 +242,20 @@ TEST_F(BadServices, SeveralFaultsAtOnce) {
        "the host has 128 (reserve fewer, use shared_cores, or place services elsewhere)",
        "/jobs/0/training: reads or writes storage, and the cluster has none (set "
        "cluster.storage, like \"nvmeof-flash\")"});
+}
+
+// Failures that leave no time between them: found out by simulating, in a second or two.
+TEST(BadServicesRun, AJobThatNeverFinishes) {
+  const TemporaryFolder folder;
+  const CommandResult ran = run_command_in(
+      TRAINYARD_BINARY, folder,
+      {"run", std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/reliability/llama3-16384.json",
+       "--set", "cluster.reliability.failures_per_gpu_day=50", "--set", "jobs.0.training.seeds=1"});
+  EXPECT_EQ(ran.exit_code, 4);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, ::testing::HasSubstr("llama3-16384.json: /jobs/0/training: the job "
+                                            "practically never finishes: after 10000000 failures"));
+  EXPECT_THAT(ran.err, ::testing::HasSubstr("(shorten the interval between checkpoints"));
 }
 
 }  // namespace
