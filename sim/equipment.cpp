@@ -53,7 +53,7 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
   if (server.storage_nics > 0) {
     const PowerDraw draw = power_of(server.storage_nic->power, "/server/storage_nic");
     all.push_back({"storage NICs", true, servers * server.storage_nics,
-                   draw.at(std::min(1.0, a.usage.storage_load)), draw.busy, draw.idle,
+                   draw.at(a.usage.storage_load), draw.busy, draw.idle,
                    price_of(server.storage_nic->price_usd, "/server/storage_nic")});
   }
   if (server.dpus > 0) {
@@ -109,7 +109,7 @@ double load_on(const Appliance& appliance, const Activity& a) {
 
 double appliances_needed(const Appliance& appliance, double load) {
   const double one = appliance.load == "servers" ? appliance.servers : appliance.rate.si();
-  return std::ceil(appliance.share * load / one - 1e-9);
+  return std::max(0.0, std::ceil(appliance.share * load / one - 1e-9));
 }
 
 std::vector<Equipment> equipment(const Cluster& cluster, const Topology& topology,

@@ -53,7 +53,7 @@ Json compared(const std::vector<std::string>& names) {
   return compare_results(results, load_claim(path_of("claim/claim")));
 }
 
-TEST(ClaimRows, EachWithinFivePercent) {
+TEST(ClaimRowsSlow, EachWithinFivePercent) {
   const Json comparison = compared({"claim/traditional", "claim/dpu"});
   std::map<std::string, bool> rows{
       {"allreduce_time_s", false}, {"gpu_utilization", false},
@@ -70,7 +70,7 @@ TEST(ClaimRows, EachWithinFivePercent) {
   EXPECT_TRUE(comparison.at("claimed_only").items().empty());
 }
 
-TEST(ClaimRows, EveryAssumptionHasARangeAndAReasonAndOneLiesOutside) {
+TEST(ClaimRowsSlow, EveryAssumptionHasARangeAndAReasonAndOneLiesOutside) {
   for (const std::string name : {"claim/traditional", "claim/dpu"}) {
     std::vector<std::string> outside;
     for (const Json& p : run(name).at("parameters").items()) {
@@ -89,7 +89,7 @@ TEST(ClaimRows, EveryAssumptionHasARangeAndAReasonAndOneLiesOutside) {
 }
 
 // What public measurements support: rows that hold only with the claim's assumptions do not here.
-TEST(ClaimRows, EvidenceHasTwoBaselines) {
+TEST(ClaimRowsSlow, EvidenceHasTwoBaselines) {
   const Json comparison =
       compared({"evidence/traditional", "evidence/rdma", "evidence/dpu", "claim/traditional"});
   const auto row = [&](std::string_view metric, std::size_t run) {
@@ -114,7 +114,7 @@ TEST(ClaimRows, EvidenceHasTwoBaselines) {
 // The gradients of the first stage, reduced over 32 replicas: 8 ranks of a server move 2·31/32 of
 // 4 bytes for each of 2,799,937,536 parameters, at 9 passes over host memory and LL128's payload.
 // By as much as that takes longer, every GPU waits longer in every iteration.
-TEST(ClaimRows, UtilizationAndDaysFollowHostMemory) {
+TEST(ClaimRowsSlow, UtilizationAndDaysFollowHostMemory) {
   const Sets slower{"cluster.server.host.memory_bandwidth=230 GB/s"};
   const double bytes = 8 * 2 * 31.0 / 32 * 4 * 2799937536.0;
   const double more = bytes * 9 / 0.95 * (1 / 230e9 - 1 / 328e9);
@@ -133,7 +133,7 @@ TEST(ClaimRows, UtilizationAndDaysFollowHostMemory) {
 }
 
 // Every failure costs detection, repair and reading the checkpoint back.
-TEST(ClaimRows, UtilizationFollowsRepair) {
+TEST(ClaimRowsSlow, UtilizationFollowsRepair) {
   const Sets sets{"cluster.reliability.repair=40 min"};
   const double per_second = 0.00073 * 2048 / 86400;
   const double more = per_second * 35 * 60;  // of the wall time
@@ -143,13 +143,13 @@ TEST(ClaimRows, UtilizationFollowsRepair) {
   expect_moved(before, metric("dpu", "gpu_utilization", sets), 1 - (waits + more) / wall);
 }
 
-TEST(ClaimRows, DaysFollowTheTokens) {
+TEST(ClaimRowsSlow, DaysFollowTheTokens) {
   const double days = metric("dpu", "training_days");
   expect_moved(days, metric("dpu", "training_days", {"jobs.0.training.tokens=6e11"}), 2 * days);
 }
 
 // Kernels a tenth faster shorten what computes and what waits for another's compute.
-TEST(ClaimRows, DaysFollowTheSlowestGpu) {
+TEST(ClaimRowsSlow, DaysFollowTheSlowestGpu) {
   const double days = metric("dpu", "training_days");
   const double compute =
       metric("dpu", "gpu_compute_fraction") + metric("dpu", "gpu_wait_fractions.bubble");
@@ -157,7 +157,7 @@ TEST(ClaimRows, DaysFollowTheSlowestGpu) {
                days * (1 - compute * (1 - 1 / 1.09)));
 }
 
-TEST(ClaimRows, CoresFollowWhatIsReserved) {
+TEST(ClaimRowsSlow, CoresFollowWhatIsReserved) {
   const double before = metric("dpu", "host_cpu_network_fraction");
   expect_moved(before,
                metric("dpu", "host_cpu_network_fraction",
@@ -166,7 +166,7 @@ TEST(ClaimRows, CoresFollowWhatIsReserved) {
 }
 
 // Half the threads spin on half the cores; bytes need fewer than that.
-TEST(ClaimRows, CoresFollowThePollingThreads) {
+TEST(ClaimRowsSlow, CoresFollowThePollingThreads) {
   const double before = metric("traditional", "host_cpu_network_fraction");
   const double reserved = metric("traditional", "host_cpu_network_fraction_reserved");
   const double free = 128 - 8 - 3.5;  // launch threads and daemons are pinned
@@ -178,7 +178,7 @@ TEST(ClaimRows, CoresFollowThePollingThreads) {
 }
 
 // Capital is written off over 4 years and costs 2% a year beside.
-TEST(ClaimRows, CostFollowsAPrice) {
+TEST(ClaimRowsSlow, CostFollowsAPrice) {
   const Json& base = run("claim/traditional");
   const double servers = equipment(base, "security-appliances").at("count").as_number();
   const double years = value(base, "training_days") / 365.25;
@@ -189,13 +189,13 @@ TEST(ClaimRows, CostFollowsAPrice) {
       value(base, "cost_usd") + more);
 }
 
-TEST(ClaimRows, CostFollowsElectricity) {
+TEST(ClaimRowsSlow, CostFollowsElectricity) {
   const Json& base = run("claim/dpu");
   expect_moved(value(base, "cost_usd"), metric("dpu", "cost_usd", {"cluster.site.usd_per_kwh=0.2"}),
                value(base, "cost_usd") + value(base, "energy_mwh") * 1000 * 0.1);
 }
 
-TEST(ClaimRows, TflopsPerWattFollowsAPower) {
+TEST(ClaimRowsSlow, TflopsPerWattFollowsAPower) {
   const Json& base = run("claim/traditional");
   const double servers = equipment(base, "security-appliances").at("count").as_number();
   const double power = value(base, "average_power_w"), more = servers * 250 * 1.3;
@@ -205,7 +205,7 @@ TEST(ClaimRows, TflopsPerWattFollowsAPower) {
                value(base, "tflops_per_watt") * power / (power + more));
 }
 
-TEST(ClaimRows, NothingSimulatedDependsOnTheClaim) {
+TEST(ClaimRowsSlow, NothingSimulatedDependsOnTheClaim) {
   const Json claim = load_claim(path_of("claim/claim"));
   Json zero = claim;
   for (auto& [metric, row] : zero["rows"].members()) {
@@ -224,7 +224,7 @@ TEST(ClaimRows, NothingSimulatedDependsOnTheClaim) {
             dump_json(run("claim/dpu").at("metrics")));
 }
 
-TEST(ClaimRows, SameSeedSameBytes) {
+TEST(ClaimRowsSlow, SameSeedSameBytes) {
   const Json again = testing::run_file_scenario(path_of("claim/traditional"));
   EXPECT_EQ(dump_json(again), dump_json(run("claim/traditional")));
   EXPECT_NE(dump_json(run("claim/traditional", {"engine.seed=2"}).at("metrics")),
@@ -232,7 +232,7 @@ TEST(ClaimRows, SameSeedSameBytes) {
 }
 
 // One for all tensor ranks gives what each of them gives.
-TEST(ClaimRows, FoldedAsUnfoldedSlow) {
+TEST(ClaimRowsSlow, FoldedAsUnfolded) {
   for (const std::string name : {"traditional", "dpu"}) {
     const Sets off{"engine.fold=off"};
     EXPECT_NEAR(metric(name, "step_time_s", off) / metric(name, "step_time_s"), 1, 1e-9) << name;
