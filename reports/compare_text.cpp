@@ -102,9 +102,14 @@ std::string audit_lines(const Json& comparison) {
   }
   if (text.empty()) return {};
   return "\naudit: what each row hangs on, assumed parameters at the far end of their range; "
-         "change of " +
-         printable(audited_runs(comparison)) + "\n" + text + "\nwhat cannot hold together\n" +
-         lines(contradictions(comparison), "  ");
+         "change "
+         "of " +
+         printable(audited_runs(comparison)) + "\n" + text;
+}
+
+std::string contradiction_lines(const Json& comparison) {
+  const std::vector<std::string> all = contradictions(comparison);
+  return all.empty() ? std::string() : "\nwhat cannot hold together\n" + lines(all, "  ");
 }
 
 }  // namespace
@@ -120,11 +125,15 @@ std::string compare_text(const Json& comparison) {
   text += "\n";
   for (std::size_t i = 0; i < runs.size(); ++i)
     text += audit(comparison.at("results").items()[i], runs[i].label);
+  text += lines(comparison_notes(comparison), "");
   if (const std::string only = claimed_only(comparison); !only.empty())
-    text += lines({"claimed, not simulated by this version: " + only}, "");
+    text += lines({"claimed, but not a number of every run: " + only}, "");
   if (comparison.at("claim_source").is_string())
     text += lines({"claim: " + comparison.at("claim_source").as_string()}, "");
-  return text + audit_lines(comparison);
+  if (std::any_of(runs.begin(), runs.end(), [](const ComparedRun& r) { return r.claimed; }) &&
+      comparison.find("audit") == nullptr)
+    text += lines({"what each row hangs on: compare --audit"}, "");
+  return text + audit_lines(comparison) + contradiction_lines(comparison);
 }
 
 }  // namespace trainyard

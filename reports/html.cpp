@@ -45,8 +45,9 @@ std::string audit(const Json& comparison, const std::vector<ComparedRun>& runs) 
     for (const Json& reason : result.at("inactive").items())
       all.push_back(who + "inactive: " + reason.as_string());
   }
+  for (const std::string& note : comparison_notes(comparison)) all.push_back(note);
   if (const std::string only = claimed_only(comparison); !only.empty())
-    all.push_back("claimed, not simulated by this version: " + only);
+    all.push_back("claimed, but not a number of every run: " + only);
   if (comparison.at("claim_source").is_string())
     all.push_back("claim: " + comparison.at("claim_source").as_string());
   return list(all);
@@ -65,13 +66,16 @@ std::string audit_tables(const Json& comparison) {
         {},
         row.outside});
   }
-  if (html.empty()) return {};
-  return "<section id=\"audit\">\n<h2>Audit: what the claim hangs on</h2>\n"
-         "<p>Every assumed parameter is set to the end of its range that is farther from its "
-         "value; "
-         "listed are those that move a row by 1% or more. Marked ones already lie outside their "
-         "range.</p>\n" +
-         list(contradictions(comparison)) + html + "</section>\n";
+  const std::string cannot = list(contradictions(comparison));
+  if (html.empty() && cannot.empty()) return {};
+  std::string section = "<section id=\"audit\">\n<h2>Audit of the claim</h2>\n";
+  if (!cannot.empty()) section += "<p>What cannot hold together:</p>\n" + cannot;
+  if (!html.empty())
+    section +=
+        "<p>What each row hangs on: every assumed parameter is set to the end of its range that is "
+        "farther from its value; listed are those that move the row by 1% or more. Marked ones "
+        "already lie outside their range.</p>\n";
+  return section + html + "</section>\n";
 }
 
 std::string contents(const std::vector<ComparedRun>& runs) {

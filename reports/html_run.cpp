@@ -113,21 +113,24 @@ std::string run_section(const Json& result, const std::string& label, const std:
       fmt::format("<section id=\"{0}\">\n<h{1}>{2}</h{1}>\n", escape(id), level, escape(label));
   if (description != nullptr && description->is_string())
     html += "<p>" + escape(description->as_string()) + "</p>\n";
-  html += headline(result.at("metrics")) + notes(result) +
-          metrics_table("Metrics", result.at("metrics")) + later_jobs(result) +
-          render(Table{"Where the GPU time goes, mean over GPUs",
-                       {"what a GPU does", "share", "time"},
-                       "lrr",
-                       gpu_time_rows(result.at("metrics")),
-                       {},
-                       {}}) +
-          render(Table{"Equipment of the job: power, energy and price",
-                       {"equipment", "count", "mean power", "energy", "capital"},
-                       "lrrrr",
-                       equipment_rows(result.at("metrics")),
-                       {},
-                       {}}) +
-          collectives(result) + parameters(result) + provenance(result);
+  html +=
+      headline(result.at("metrics")) + notes(result) +
+      metrics_table(first_of_jobs(result).empty() ? "Metrics" : "Metrics, " + first_of_jobs(result),
+                    result.at("metrics")) +
+      later_jobs(result) +
+      render(Table{"Where the GPU time goes, mean over GPUs",
+                   {"what a GPU does", "share", "time"},
+                   "lrr",
+                   gpu_time_rows(result.at("metrics")),
+                   {},
+                   {}}) +
+      render(Table{"Equipment of the job: power, energy and price",
+                   {"equipment", "count", "mean power", "energy", "capital"},
+                   "lrrrr",
+                   equipment_rows(result.at("metrics")),
+                   {},
+                   {}}) +
+      collectives(result) + parameters(result) + provenance(result);
   return html + details("Resolved scenario", "<pre>" + escape(dump_json(scenario)) + "</pre>\n") +
          "</section>\n";
 }

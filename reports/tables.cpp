@@ -159,12 +159,32 @@ std::string audited_runs(const Json& comparison) {
   return audit != nullptr ? joined(audit->at("runs"), " / ") : std::string();
 }
 
-std::vector<std::string> contradictions(const Json& comparison) {
+namespace {
+
+// An older document may lack the member.
+std::vector<std::string> sentences(const Json& document, std::string_view member) {
   std::vector<std::string> all;
-  if (const Json* audit = comparison.find("audit")) {
-    for (const Json& sentence : audit->at("cannot").items()) all.push_back(sentence.as_string());
+  if (const Json* found = document.find(member)) {
+    for (const Json& sentence : found->items()) all.push_back(sentence.as_string());
   }
   return all;
+}
+
+}  // namespace
+
+std::vector<std::string> comparison_notes(const Json& comparison) {
+  return sentences(comparison, "notes");
+}
+
+std::vector<std::string> contradictions(const Json& comparison) {
+  return sentences(comparison, "contradictions");
+}
+
+std::string first_of_jobs(const Json& result) {
+  const Json* jobs = result.find("jobs");
+  if (jobs == nullptr || jobs->items().size() < 2) return {};
+  return fmt::format("first of {} jobs: {}", jobs->items().size(),
+                     jobs->items().front().at("name").as_string());
 }
 
 Rows probe_rows(const Json& result) {

@@ -57,6 +57,10 @@ struct AuditedRow {
 std::vector<AuditedRow> audited_rows(const Json& comparison);
 /// "traditional / dpu": the runs whose changes stand beside each other; empty without an audit.
 std::string audited_runs(const Json& comparison);
+/// What the rows of a comparison do not say by themselves.
+std::vector<std::string> comparison_notes(const Json& comparison);
+/// "rows of the first of 2 jobs, NAME" for a result of several jobs; else empty.
+std::string first_of_jobs(const Json& result);
 /// One sentence for each thing in the claim that cannot be.
 std::vector<std::string> contradictions(const Json& comparison);
 

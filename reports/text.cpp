@@ -86,7 +86,9 @@ std::string aligned(const Rows& rows, const std::string& indent) {
 }
 
 std::string run_text(const Json& result) {
+  const std::string first = first_of_jobs(result);
   return printable(result.at("name").as_string()) + "\n" +
+         (first.empty() ? "" : "  " + printable(first) + "\n") +
          aligned(metric_rows(result.at("metrics"))) + later_jobs(result) +
          table({"where the GPU time goes", "share", "time"}, gpu_time_rows(result.at("metrics"))) +
          table({"equipment", "count", "mean power", "energy", "capital"},

@@ -19,16 +19,11 @@ struct AuditedRun {
 };
 
 /// For each claimed row, which assumed parameters move it, by how much, and whether the claim still
-/// holds then; and what cannot hold together. {"tried", "runs": [name…], "rows": [{"metric",
-/// "title", "hangs_on":
+/// holds then. {"tried", "runs": [name…], "rows": [{"metric", "title", "holds", "hangs_on":
 /// [{"pointer", "runs": […], "value", "tried", "range", "outside", "change": [relative, per run],
-/// "breaks"}]}], "cannot": [sentence…]}. Each parameter with a range is set to the end that is
-/// farther from its value, in the claimed runs that have it so; "hangs_on" are those that move a
-/// value of the row by 1% or more, largest first. Runs what has to be simulated anew on all cores.
+/// "breaks"}]}]}. Each parameter with a range is set to the end that is farther from its value, in
+/// the claimed runs that have it so; "hangs_on" are those that move a value of the row by 1% or
+/// more, largest first. Runs what has to be simulated anew on all cores.
 Json audit_claim(const std::vector<AuditedRun>& runs, const Json& claim);
-
-/// Sentences on what the claim says beyond what its own rows and the hardware allow: computed from
-/// claim and results, one per finding.
-std::vector<std::string> claim_contradictions(const std::vector<Json>& results, const Json& claim);
 
 }  // namespace trainyard

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "sim/error.hpp"
@@ -38,6 +39,17 @@ void check_training(const Cluster& cluster, const Job& job) {
   }
   if (plan.tokens > 0 && facts.tokens <= 0)
     throw DesignError("/tokens", "the workload counts no tokens", "give \"steps\" instead");
+  if (plan.checkpoint.writers > job.server_count(cluster))
+    throw DesignError("/checkpoint/writers",
+                      fmt::format("are {}, and the job has {} servers", plan.checkpoint.writers,
+                                  job.server_count(cluster)),
+                      "at most that many, or 0 for all");
+  const auto& appliances = cluster.appliances;
+  if (plan.data.preprocess > Seconds() && plan.data.preprocessing == "appliance" &&
+      std::none_of(appliances.begin(), appliances.end(),
+                   [](const auto& one) { return one.second.load == "data"; }))
+    throw DesignError("/data/preprocessing", "is on appliances, and none is sized by \"data\"",
+                      "add one, like \"preprocessing-server\", or preprocess on the host");
   if (plan.data.preprocess > Seconds() && plan.data.sample == Bytes())
     throw DesignError("/data/preprocess", "preprocesses samples without bytes",
                       "give data.sample too");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/claim_check.hpp"
 #include "sim/error.hpp"
 #include "sim/metrics.hpp"
 
@@ -77,6 +78,39 @@ std::vector<double> values_of(const Metric& metric, const std::vector<Json>& res
   return ratios;
 }
 
+// What a reader of the rows would not see: ratios to another run than asked for, rows left out
+// since not every run has them, results that show one job of several.
+std::vector<std::string> notes_on(const std::vector<Json>& results) {
+  std::vector<std::string> notes;
+  for (const Json& result : results) {
+    const std::string& name = result.at("name").as_string();
+    const Json* scenario = result.find("scenario");
+    const Json* baseline = scenario != nullptr ? scenario->find("baseline") : nullptr;
+    if (baseline != nullptr && baseline->is_string() && !baseline->as_string().empty() &&
+        std::none_of(results.begin(), results.end(),
+                     [&](const Json& other) { return other.at("name") == *baseline; })) {
+      notes.push_back(
+          fmt::format("{}: its baseline \"{}\" is not among the runs; ratios are to \"{}\"", name,
+                      baseline->as_string(), results.front().at("name").as_string()));
+    }
+    const Json* jobs = result.find("jobs");
+    if (jobs != nullptr && jobs->items().size() > 1) {
+      notes.push_back(fmt::format("{}: the rows are of \"{}\", the first of its {} jobs", name,
+                                  jobs->items().front().at("name").as_string(),
+                                  jobs->items().size()));
+    }
+  }
+  std::vector<std::string_view> partial;
+  for (const Metric& metric : metrics()) {
+    const std::size_t have = values_of(metric, results).size();
+    if (metric.compared && metric.ratio_of.empty() && have > 0 && have < results.size())
+      partial.push_back(metric.key);
+  }
+  if (!partial.empty())
+    notes.push_back(fmt::format("not in every run, so not compared: {}", fmt::join(partial, ", ")));
+  return notes;
+}
+
 }  // namespace
 
 Json compare_rows(const std::vector<Json>& results, const Json& claim) {
@@ -103,6 +137,11 @@ Json compare_results(std::vector<Json> results, const Json& claim) {
   out["schema_version"] = results.front().at("schema_version");
   out["rows"] = std::move(rows);
   out["claimed_only"] = std::move(only);
+  out["notes"] = Json::array();
+  for (const std::string& note : notes_on(results)) out["notes"].push_back(Json(note));
+  out["contradictions"] = Json::array();
+  for (const std::string& sentence : claim_contradictions(results, claim))
+    out["contradictions"].push_back(Json(sentence));
   out["claim_source"] = claim.find("source") != nullptr ? claim.at("source") : Json();
   out["results"] =
       Json(Json::Array(std::move_iterator(results.begin()), std::move_iterator(results.end())));

@@ -9,7 +9,9 @@
 namespace trainyard {
 
 /// {"results": [result…], "rows": [{"metric", "title", "unit", "values": […], "claim": […] | null,
-/// "deviation": […] | null}], "claimed_only": [metric…], "claim_source"}. A row for every compared
+/// "deviation": […] | null}], "claimed_only": [metric…], "notes": [sentence…], "contradictions":
+/// [sentence…],
+/// "claim_source"}. A row for every compared
 /// metric (docs/metrics.md) that all results have; deviation is value / claim - 1. `claim` may be
 /// null; else
 /// {"source", "rows": {metric: {scenario name: value}}}. A claimed metric that no result has is

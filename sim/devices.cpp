@@ -57,7 +57,7 @@ void Nic::fields(Archive& ar) {
   ar("rdma", rdma, "the card can do RDMA");
   ar("gpudirect", gpudirect, "the card can read and write GPU memory by itself");
   ar("power", power, "electric power of one card");
-  price(ar, price_usd, "price of one card, where it is not part of the server's");
+  price(ar, price_usd, "price of one storage card; a server's price includes its other cards");
 }
 
 void Dpu::fields(Archive& ar) {
@@ -116,7 +116,8 @@ void Server::fields(Archive& ar) {
   ar("dpu", dpu, "data processing unit");
   ar("dpus", dpus, "DPUs per server", non_negative());
   ar("storage_nic", storage_nic, "card of a storage network of its own");
-  ar("storage_nics", storage_nics, "storage ports per server, beside those of DPUs",
+  ar("storage_nics", storage_nics,
+     "storage cards in the server, beside DPUs; there, they draw power and cost money",
      between(0, 64));
   ar("base_power", base_power, "power of fans, NVSwitches, drives, boards and losses",
      non_negative());

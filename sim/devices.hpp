@@ -68,7 +68,7 @@ struct Nic {
   bool rdma = true;
   bool gpudirect = true;  ///< can read and write GPU memory by itself
   std::optional<PowerDraw> power;
-  std::optional<double> price_usd;
+  std::optional<double> price_usd;  ///< counted for storage cards; a server's includes the others
   void fields(Archive& ar);
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/ids.hpp"
@@ -37,6 +38,8 @@ class Executor {
   virtual double now() const = 0;
   /// Bytes times weight that each resource has carried, by resource index; empty if not counted.
   virtual std::vector<double> carried() const { return {}; }
+  /// What it did, for --profile: names and numbers; empty if not counted.
+  virtual std::vector<std::pair<std::string, double>> counters() const { return {}; }
 };
 
 /// Our weighted max-min model as a SimGrid resource model ("flow"), or stock SimGrid activities

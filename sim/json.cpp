@@ -286,7 +286,11 @@ std::vector<std::string> split_pointer(std::string_view pointer) {
   }
 }
 
-void merge_patch(Json& target, const Json& patch) {
+namespace {
+
+// `named`: a catalogue's entry will be laid under the target, or under something around it, so a
+// null has to wait there for what it takes out.
+void merge(Json& target, const Json& patch, bool named) {
   if (!patch.is_object() || is_tagged_leaf(patch)) {
     target = patch;
     return;
@@ -296,14 +300,21 @@ void merge_patch(Json& target, const Json& patch) {
   if (!target.is_object() || is_tagged_leaf(target)) {
     target = Json::object();
   }
+  named = named || target.find("base") != nullptr;
   for (const auto& [key, value] : patch.members()) {
-    if (value.is_null()) {
-      target.erase(key);
+    if (!value.is_null()) {
+      merge(target[key], value, named);
+    } else if (named) {
+      target[key] = Json();
     } else {
-      merge_patch(target[key], value);
+      target.erase(key);
     }
   }
 }
+
+}  // namespace
+
+void merge_patch(Json& target, const Json& patch) { merge(target, patch, false); }
 
 void set_at(Json& root, const std::vector<std::string>& keys, Json value) {
   Json* at = &root;

@@ -86,7 +86,7 @@ std::vector<std::string> split_pointer(std::string_view pointer);
 /// RFC 7386 merge with three rules of scenarios on top: a patch that is a tagged leaf
 /// ({"value": …}) replaces its target whole, a patch object laid over a string (a catalogue name)
 /// makes {"base": name, …patch}, and a patch that names another "kind" or "base" replaces its
-/// target whole.
+/// target whole. Under a "base" a null stays, to take its member out of the catalogue's entry.
 void merge_patch(Json& target, const Json& patch);
 
 /// Sets the value at `keys`, making objects on the way as merge_patch does. List elements are

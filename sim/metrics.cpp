@@ -30,6 +30,17 @@ constexpr std::array kMetrics{
            "of services charged to the network, busy with bytes between servers, or spinning while "
            "a network operation of the server is open",
            Show::kFraction},
+    Metric{"host_cpu_network_fraction_reserved", "… reserved", "1",
+           "part of host_cpu_network_fraction: services charged to the network", Show::kFraction,
+           false},
+    Metric{"host_cpu_network_fraction_busy", "… busy with bytes", "1",
+           "part of host_cpu_network_fraction: core time per byte of the network stack and of "
+           "services that network traffic passes through",
+           Show::kFraction, false},
+    Metric{"host_cpu_network_fraction_polling", "… polling", "1",
+           "part of host_cpu_network_fraction: threads that spin, capped at the cores that nothing "
+           "is pinned to",
+           Show::kFraction, false},
     Metric{"cost_ratio", "cost per job", "1", "cost_usd / cost_usd of the baseline run",
            Show::kFraction, true, "cost_usd"},
     Metric{"tflops_per_watt_ratio", "TFLOPS/W, ratio", "1",
@@ -49,7 +60,8 @@ constexpr std::array kMetrics{
     Metric{"cost_usd", "cost", "USD",
            "capital written off over the job's wall time + operations + energy", Show::kNumber},
     Metric{"step_time_s", "step time", "s",
-           "time of one training iteration, from its first kernel to its last operation",
+           "time of one training iteration, from its first kernel to its last operation; the time "
+           "to load its data where that is longer",
            Show::kSeconds},
     Metric{"tokens_per_s", "tokens per second", "1/s", "global_batch · sequence / step_time_s",
            Show::kNumber},
@@ -62,7 +74,7 @@ constexpr std::array kMetrics{
            "recomputation; model FLOPs + 4·B·s²·h·l for selective",
            Show::kFraction},
     Metric{"goodput_fraction", "goodput", "1",
-           "iterations that count · step_time_s / wall time of the job, mean over the seeds",
+           "iterations that count · step_time_s / mean wall time of the job over the seeds",
            Show::kFraction},
     Metric{"training_days_low", "training time, 5th percentile", "d",
            "5th percentile of the wall time over the seeds (nearest rank)", Show::kNumber, false},
@@ -112,31 +124,27 @@ constexpr std::array kMetrics{
            "GPUs stand still for one checkpoint: until it is written, or (asynchronous) until it "
            "is in host memory",
            Show::kSeconds},
+    Metric{"checkpoint_drain_s", "checkpoint drain", "s",
+           "asynchronous: from then until it is in storage, beside iterations; 0 when synchronous",
+           Show::kSeconds, false},
     Metric{"checkpoint_write_bytes_per_s", "checkpoint write rate", "B/s",
-           "checkpoint_bytes / time until all of it is written, nothing else running",
-           Show::kNumber, false},
+           "checkpoint_bytes / time until all of it is written, nothing else running", Show::kRate,
+           false},
     Metric{"checkpoint_read_bytes_per_s", "checkpoint read rate", "B/s", "the same, read back",
-           Show::kNumber, false},
+           Show::kRate, false},
     Metric{"checkpoint_interval_s", "checkpoint interval", "s",
            "training between checkpoints: as given, or sqrt(2 · checkpoint_time_s · MTBF) (Young, "
-           "Daly)",
+           "Daly) and at least checkpoint_drain_s",
            Show::kSeconds, false},
-    Metric{"host_cpu_network_fraction_reserved", "… reserved", "1",
-           "part of host_cpu_network_fraction: services charged to the network", Show::kFraction,
-           false},
-    Metric{"host_cpu_network_fraction_busy", "… busy with bytes", "1",
-           "part of host_cpu_network_fraction: core time per byte of the network stack and of "
-           "services that network traffic passes through",
-           Show::kFraction, false},
-    Metric{"host_cpu_network_fraction_polling", "… polling", "1",
-           "part of host_cpu_network_fraction: threads that spin, capped at the cores that nothing "
-           "is pinned to",
-           Show::kFraction, false},
     Metric{"host_cpu_network_fraction_peak_allreduce", "host cores for networking in an all-reduce",
            "1", "host_cpu_network_fraction during the probe named \"allreduce\"", Show::kFraction},
     Metric{"host_cpu_infrastructure_fraction", "host cores for infrastructure", "1",
            "host_cpu_network_fraction + storage, security and management services / cores",
            Show::kFraction},
+    Metric{"host_stretch", "overload of the host", "1",
+           "cores that services ask for / cores, where they ask for more: launches and jitter take "
+           "so much longer",
+           Show::kNumber},
     Metric{"average_power_w", "power at the meter", "W",
            "energy of the job's equipment · PUE / wall time; network, storage and infrastructure "
            "servers by the job's share of servers",
@@ -186,6 +194,8 @@ std::string show_metric(const Metric& metric, double value) {
       return show(Seconds::of(value));
     case Show::kBytes:
       return show(Bytes::of(value));
+    case Show::kRate:
+      return show(BytesPerSecond::of(value));
     case Show::kFraction:
       return fmt::format("{:.2f}%", 100 * value);
     case Show::kNumber:

@@ -15,7 +15,7 @@ struct Metric {
   std::string_view title;    ///< for tables
   std::string_view unit;     ///< SI, or "1" for fractions
   std::string_view formula;  ///< for docs/metrics.md
-  enum class Show { kSeconds, kFraction, kNumber, kBytes } show = Show::kNumber;
+  enum class Show { kSeconds, kFraction, kNumber, kBytes, kRate } show = Show::kNumber;
   bool compared = true;  ///< a row of `compare`
   /// Not empty: only in comparisons, that metric / the same of the baseline run.
   std::string_view ratio_of = {};

@@ -78,6 +78,11 @@ class Outcome {
                                                        std::max(step_, plan.batch_load)))
               : young_daly_steps(plan.checkpoint_block, plan.failures_per_second,
                                  std::max(step_, plan.batch_load));
+      // One that still drains would keep the next waiting: no sooner by default.
+      if (plan.interval_steps > 0 && training.checkpoint.interval == Seconds())
+        plan.interval_steps = std::max<std::int64_t>(
+            plan.interval_steps,
+            static_cast<std::int64_t>(std::ceil(plan.checkpoint_drain / plan.draining_step)));
     }
     return plan;
   }
@@ -93,10 +98,21 @@ class Outcome {
     out_["training_days_low"] = Json(found.wall.low / kDay);
     out_["training_days_high"] = Json(found.wall.high / kDay);
     out_["training_steps"] = Json(plan.steps);
-    out_["goodput_fraction"] = Json(found.goodput.mean);
+    set_pace(plan);
+    out_["goodput_fraction"] = Json(iterations_ * number(out_, "step_time_s") / mean.wall);
     out_["failures"] = Json(found.failures.mean);
     add_fractions(mean, out_);
     add_checkpoints(plan);
+  }
+
+  // A loader slower than the GPUs sets the pace: what is counted per iteration is of that.
+  void set_pace(const JobPlan& plan) {
+    if (plan.batch_load <= step_) return;
+    const double slower = plan.batch_load / step_;
+    out_["step_time_s"] = Json(plan.batch_load);
+    for (const char* key : {"tokens_per_s", "model_tflops_per_gpu", "mfu", "hfu"}) {
+      if (const auto value = metric_value(out_, key)) out_[key] = Json(*value / slower);
+    }
   }
 
   // Waiting within iterations counts for as long as iterations ran; the job adds its own.
@@ -124,7 +140,9 @@ class Outcome {
     const double bytes = checkpoint_bytes(job_).si();
     if (bytes == 0) return;
     out_["checkpoint_bytes"] = Json(bytes);
+    if (plan.interval_steps == 0) return;  // nothing fails, so none is taken
     out_["checkpoint_time_s"] = Json(plan.checkpoint_block);
+    out_["checkpoint_drain_s"] = Json(plan.checkpoint_drain);
     out_["checkpoint_write_bytes_per_s"] = Json(bytes / parts_.write);
     out_["checkpoint_read_bytes_per_s"] = Json(bytes / parts_.read);
     out_["checkpoint_interval_s"] =
@@ -137,14 +155,18 @@ class Outcome {
     const double held = host_cores(cluster_.services, "network");
     const double busy = parts_.usage.network_cores * training;
     const double polling = parts_.usage.polling_cores * training;
-    out_["host_cpu_network_fraction"] = Json((held + std::max(busy, polling)) / cores);
+    out_["host_cpu_network_fraction"] =
+        Json(std::min(1.0, (held + std::max(busy, polling)) / cores));
     out_["host_cpu_network_fraction_busy"] = Json(busy / cores);
     out_["host_cpu_network_fraction_polling"] = Json(polling / cores);
     out_["host_cpu_network_fraction_reserved"] = Json(held / cores);
+    // Who asks for more than there is gets what there is, and delays grow instead.
     out_["host_cpu_infrastructure_fraction"] =
-        Json((host_cores(cluster_.services, "") + std::max(busy, polling) +
-              parts_.usage.storage_cores * training) /
-             cores);
+        Json(std::min(1.0, (host_cores(cluster_.services, "") + std::max(busy, polling) +
+                            parts_.usage.storage_cores * training) /
+                               cores));
+    if (const double stretch = cluster_.load().stretch; stretch > 1)
+      out_["host_stretch"] = Json(stretch);
   }
 
   Activity activity() const {

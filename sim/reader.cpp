@@ -70,7 +70,7 @@ const Json* Reader::take(const Slot& slot) {
     child = frame.node->find(slot.name);
   }
   tag_ = nullptr;
-  if (child == nullptr) {
+  if (child == nullptr || child->is_null()) {  // null removes
     if (slot.required) fault(pointer_to(slot.name), "is missing", std::string(slot.doc));
     return nullptr;
   }

@@ -6,6 +6,7 @@
 #include "sim/engine.hpp"
 #include "sim/isolate.hpp"
 #include "sim/lowering.hpp"
+#include "sim/profile.hpp"
 #include "sim/progress.hpp"
 #include "sim/reader.hpp"
 #include "sim/result.hpp"
@@ -18,11 +19,21 @@ std::unique_ptr<Executor> make_executor(const std::string& name, const Topology&
   return name == "stock" ? make_stock_executor(topology) : make_flow_executor(topology);
 }
 
-Timeline run_graph(const Scenario& scenario, const Topology& topology, OpGraph& graph) {
+Timeline run_graph(const Scenario& scenario, const Topology& topology, OpGraph& graph,
+                   Profile& profile) {
+  profile.stage("freeze the op graph");
   graph.freeze();
+  profile.stage("make the executor");
   const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, topology);
+  profile.stage("run");
   Timeline timeline = Engine(graph, *executor, topology.ranks(), progress_on_stderr()).run();
+  profile.stage("check");
   check_invariants(topology, graph, timeline);
+  profile.count("operations", static_cast<double>(graph.size()));
+  profile.count("dependencies", static_cast<double>(graph.edges()));
+  profile.count("distinct paths", static_cast<double>(graph.paths()));
+  for (const auto& [name, value] : executor->counters()) profile.count(name, value);
+  profile.stage("measure");
   return timeline;
 }
 
@@ -40,6 +51,8 @@ std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers
 Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
               Fidelity fidelity, bool draining = false) {
   const Cluster& cluster = scenario.cluster;
+  Profile profile;
+  profile.stage("lower to operations");
   Lowering lowering(cluster, topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
   lowering.set_seed(static_cast<std::uint64_t>(scenario.engine.seed));
   lowering.set_folds(scenario.engine.fold == "auto" && scenario.engine.executor == "flow");
@@ -53,19 +66,24 @@ Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Jo
       wait_for_data(lowering.graph(), topology, ops.back().loading, first, last);
     if (draining) ops.back().draining = add_checkpoint(lowering, cluster, job, true);
   }
-  const Timeline timeline = run_graph(scenario, topology, lowering.graph());
-  return measure_run(jobs, ops, lowering, timeline);
+  const Timeline timeline = run_graph(scenario, topology, lowering.graph(), profile);
+  Json out = measure_run(jobs, ops, lowering, timeline);
+  out["profile"] = profile.finish();
+  return out;
 }
 
 // One checkpoint of one job into storage or back, alone.
 Json simulate_checkpoint(const Scenario& scenario, const Topology& topology, const Job& job,
                          bool write) {
+  Profile profile;
+  profile.stage("lower to operations");
   Lowering lowering(scenario.cluster, topology, Fidelity::kFlow, Fidelity::kAnalytic);
   add_checkpoint(lowering, scenario.cluster, job, write);
-  const Timeline timeline = run_graph(scenario, topology, lowering.graph());
+  const Timeline timeline = run_graph(scenario, topology, lowering.graph(), profile);
   Json out = Json::object();
   out["time_s"] = Json(timeline.end);
   out["operations"] = Json(lowering.graph().size());
+  out["profile"] = profile.finish();
   return out;
 }
 

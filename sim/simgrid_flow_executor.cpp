@@ -35,6 +35,17 @@ class FlowExecutor final : public Executor, private SimgridEvents {
   // SimGrid's clock is ahead where an actor starts something between two of our events.
   double now() const override { return std::max(core_.now(), platform_.now()); }
   std::vector<double> carried() const override { return core_.carried(); }
+  std::vector<std::pair<std::string, double>> counters() const override {
+    const FlowSolver::Counters& c = core_.solver().counters();
+    const auto number = [](std::uint64_t n) { return static_cast<double>(n); };
+    return {{"events", number(events_)},
+            {"solver calls", number(c.solves)},
+            {"solver calls that re-levelled whole components", number(c.component_solves)},
+            {"flows levelled again", number(c.flows_visited)},
+            {"flows whose rate changed", number(c.flows_changed)},
+            {"saturation levels computed", number(c.evaluations)},
+            {"most flows levelled again at once", number(c.largest_component)}};
+  }
 
  private:
   double next_date(double /*now*/) override { return core_.next_date(); }
@@ -42,6 +53,7 @@ class FlowExecutor final : public Executor, private SimgridEvents {
   // What takes no time ends at the same date, in further rounds of this loop.
   void reached(double date) override {
     do {
+      ++events_;
       core_.advance(date);
       if (!core_.ended().empty()) listener_->ended(core_.ended(), date);
     } while (core_.next_date() <= date);
@@ -50,6 +62,7 @@ class FlowExecutor final : public Executor, private SimgridEvents {
   SimgridPlatform platform_;
   FlowCore core_;
   Listener* listener_ = nullptr;
+  std::uint64_t events_ = 0;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ void Appliance::fields(Archive& ar) {
 
 void Site::fields(Archive& ar) {
   ar("pue", pue, "power at the meter / power of the equipment", at_least(1));
-  ar("usd_per_kwh", usd_per_kwh, "price of electricity", non_negative());
+  ar.required("usd_per_kwh", usd_per_kwh, "price of electricity, like 0.1", non_negative());
   ar("years", years, "years over which capital is written off", positive());
   ar("utilization", utilization, "share of those years in which jobs run", efficiency());
   ar("operations_per_year", operations_per_year,
@@ -32,6 +32,8 @@ void Reliability::fields(Archive& ar) {
      non_negative());
   ar("stalls_per_day", stalls_per_day, "times a day that storage brings nothing", non_negative());
   ar("stall", stall, "how long each time", non_negative());
+  ar.check((stalls_per_day > 0) == (stall > Seconds()), "stall",
+           "and stalls_per_day do nothing without each other", "give both or neither");
 }
 
 }  // namespace trainyard

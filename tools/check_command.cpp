@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster.hpp"
+#include "sim/compare.hpp"
 #include "sim/run.hpp"
 #include "sim/schema.hpp"
 #include "tools/commands.hpp"
@@ -42,6 +43,7 @@ ExitCode check_command(const std::vector<std::string>& scenarios, const CommonOp
   for (const std::string& file : scenarios) {
     try {
       const LoadedScenario loaded = load_scenario(file, options.load);
+      load_claim(loaded.claim_file);
       print(describe(loaded, *build_design(loaded)));
     } catch (const ScenarioError& e) {
       faults.insert(faults.end(), e.diagnostics().begin(), e.diagnostics().end());

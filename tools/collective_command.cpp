@@ -100,6 +100,13 @@ ExitCode collective_command(const std::string& scenario, const CollectiveOptions
       options.format, [&] { return collective_text(measured); },
       [&] { return dump_json(collective_rows(measured)); },
       [&] { return collective_csv(measured); });
+  for (const Json& choice : result.at("collectives").items()) {
+    const Json* refused = choice.find("refused");
+    if (what.algorithm.empty() || refused == nullptr) continue;
+    fmt::print(stderr, "{} took {} instead of {}: {}\n",
+               show(Bytes::of(choice.at("bytes").as_number())), choice.at("algorithm").as_string(),
+               what.algorithm, refused->as_string());
+  }
   return ExitCode::kOk;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/error.hpp"
+#include "sim/result.hpp"
 #include "sim/scenario.hpp"
 
 namespace trainyard {
@@ -18,6 +19,7 @@ struct CommonOptions {
   Format format = Format::kText;
   std::string out;                   ///< folder for results and report; empty: none
   std::vector<std::string> asserts;  ///< "metric<value"
+  bool profile = false;              ///< say on stderr where the simulator's own time went
 };
 
 ExitCode run_command(const std::string& scenario, const CommonOptions& options);
@@ -41,6 +43,8 @@ ExitCode init_command(const std::string& file, const std::string& preset);
 ExitCode report_command(const std::string& directory);
 ExitCode docs_command(const std::string& page);
 
+/// Stages, counts and memory of every simulation behind a result, and the CPU time of all.
+std::string profile_text(const std::vector<ResultPart>& parts);
 /// Prints what the format's function makes; the others are not called.
 void print_as(Format format, const std::function<std::string()>& text,
               const std::function<std::string()>& json, const std::function<std::string()>& csv);

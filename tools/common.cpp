@@ -60,7 +60,9 @@ ExitCode check_asserts(const std::vector<Assertion>& asserts, const Json& result
     const auto value = metric_value(result.at("metrics"), key);
     if (!value) {
       std::vector<std::string_view> names;
-      for (const Metric& m : metrics()) names.push_back(m.key);
+      for (const Metric& m : metrics()) {
+        if (metric_value(result.at("metrics"), m.key)) names.push_back(m.key);
+      }
       throw UsageError(
           fmt::format("--assert: this result has no metric \"{}\" ({})", key, suggest(key, names)));
     }

@@ -38,14 +38,18 @@ void add_scenario_options(CLI::App* command, CommandLine& line) {
       ->type_name("DIR");
 }
 
-void add_output_options(CLI::App* command, CommandLine& line) {
+void add_format(CLI::App* command, CommandLine& line, const std::vector<std::string>& formats) {
   static const std::map<std::string, Format> kFormats{
       {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
   command
       ->add_option_function<std::string>(
           "--format", [&](const std::string& name) { line.common.format = kFormats.at(name); },
-          "text, json or csv on standard output")
-      ->check(CLI::IsMember({"text", "json", "csv"}));
+          fmt::format("{} on standard output", fmt::join(formats, ", ")))
+      ->check(CLI::IsMember(formats));
+}
+
+void add_output_options(CLI::App* command, CommandLine& line) {
+  add_format(command, line, {"text", "json", "csv"});
   command
       ->add_option("--out", line.common.out, "write results, CSV and report.html into this folder")
       ->type_name("DIR");
@@ -56,6 +60,8 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_option("scenario", line.scenario, "scenario file")->required();
   run->add_option("--assert", line.common.asserts,
                   "fail (exit 5) unless it holds, like 'step_time_s<10'; may be repeated");
+  run->add_flag("--profile", line.common.profile,
+                "say on standard error where the simulator's own time and memory went");
   add_scenario_options(run, line);
   add_output_options(run, line);
   run->callback([&] { line.action = [&] { return run_command(line.scenario, line.common); }; });
@@ -110,7 +116,7 @@ void add_helpers(CLI::App& app, CommandLine& line) {
   list->add_option("--catalog", line.common.load.catalog_directory,
                    "folder with more catalogue entries (JSON)")
       ->type_name("DIR");
-  add_output_options(list, line);
+  add_format(list, line, {"text", "json"});
   list->callback([&] { line.action = [&] { return list_command(line.kind, line.common); }; });
 
   CLI::App* init = app.add_subcommand("init", "write a scenario to start from");

@@ -13,13 +13,16 @@ namespace trainyard {
 ExitCode run_command(const std::string& scenario, const CommonOptions& options) {
   // What is wrong with an assertion is said before anything is simulated, or at least written.
   const std::vector<Assertion> asserts = parse_asserts(options.asserts);
-  LoadedScenario loaded = load_scenario(scenario, options.load);
-  const Json result = run_scenario(loaded);
+  std::vector<LoadedScenario> loaded;
+  loaded.push_back(load_scenario(scenario, options.load));
+  std::vector<std::vector<ResultPart>> parts;
+  const Json result = run_scenarios(loaded, &parts).front();
   const ExitCode code = check_asserts(asserts, result);
   if (!options.out.empty()) write_folder(options.out, result);
   print_as(
       options.format, [&] { return run_text(result); }, [&] { return dump_json(result); },
       [&] { return metrics_csv(result); });
+  if (options.profile) fmt::print(stderr, "{}", profile_text(parts.front()));
   return code;
 }
 

@@ -1,5 +1,7 @@
 // A training step of known length, for questions about the job around it: checkpoints, failures,
 // loading, power. Computes for `step` on every GPU and communicates nothing.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/measure.hpp"
@@ -19,7 +21,15 @@ class FixedStep : public Workload {
        non_negative());
   }
 
-  void check(const Cluster&, std::size_t) const override {}
+  void check(const Cluster& cluster, std::size_t gpus) const override {
+    const Gpu& gpu = cluster.server.gpu;
+    const FlopsPerSecond peak = std::max(gpu.peak_bf16, gpu.peak_fp8);
+    const double share = model_flops_ / step_ / (static_cast<double>(gpus) * peak);
+    if (share <= 1) return;
+    throw DesignError("/model_flops",
+                      fmt::format("in this step mean {:.0f}% of the GPUs' peak", 100 * share),
+                      "give the FLOPs of one iteration of the whole job, or a longer step");
+  }
 
   void lower(Lowering& lowering, std::span<const Rank> ranks) override {
     ranks_.assign(ranks.begin(), ranks.end());

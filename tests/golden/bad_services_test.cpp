@@ -244,6 +244,31 @@ TEST_F(BadServices, SeveralFaultsAtOnce) {
        "cluster.storage, like \"nvmeof-flash\")"});
 }
 
+// null takes out what the catalogue gives, through any number of names.
+TEST(BadServicesRun, NullRemovesWhatTheCatalogueGives) {
+  const TemporaryFolder folder;
+  const std::string llama =
+      std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/reliability/llama3-16384.json";
+  folder.write("s.json", R"({"extends": ")" + llama + R"(",
+    "cluster": {"site": "colocation", "server": {"gpu": {"power": null}}}})");
+  const CommandResult ran = run_command_in(TRAINYARD_BINARY, folder, {"check", "s.json"});
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_THAT(ran.err, ::testing::HasSubstr("/cluster/server/gpu/power: is missing, and the site"));
+}
+
+// The forced algorithm did not run: a reader of the row must know.
+TEST(BadServicesRun, AForcedAlgorithmThatCannotRunIsSaid) {
+  const TemporaryFolder folder;
+  const CommandResult ran = run_command_in(
+      TRAINYARD_BINARY, folder,
+      {"collective", std::string(TRAINYARD_SOURCE_DIR) + "/scenarios/evidence/rdma.json",
+       "--algorithm", "sharp", "--sizes", "1M"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, ::testing::HasSubstr("1.049 MB took "));
+  EXPECT_THAT(ran.err,
+              ::testing::HasSubstr(" instead of sharp: sharp: its switches do not reduce"));
+}
+
 // Failures that leave no time between them: found out by simulating, in a second or two.
 TEST(BadServicesRun, AJobThatNeverFinishes) {
   const TemporaryFolder folder;

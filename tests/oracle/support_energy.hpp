@@ -75,7 +75,7 @@ constexpr std::string_view kPowered = R"({
   "jobs": [{
     "name": "job",
     "workload": {"kind": "fixed-step", "step": "2 s", "parameters": 1e9, "samples": 100,
-                 "tokens": 204800, "model_flops": "1 PFLOP"}
+                 "tokens": 204800, "model_flops": "0.2 PFLOP"}
   }]
 })";
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/compare.hpp"
+#include "sim/claim_check.hpp"
 #include "tests/golden/command.hpp"
 #include "tests/support_scenario.hpp"
 

@@ -228,7 +228,18 @@ TEST(Services, PreprocessingOnAppliancesNeedsNoCores) {
   const Sets elsewhere{R"(jobs.0.training.data={"sample": "1 MB", "preprocess": "100 ms",
       "preprocessing": "appliance"})",
                        "jobs.0.training.checkpoint.bytes_per_parameter=0"};
-  expect_ratio(host_metric(kFixedJob, "training_days", elsewhere), 150.0 / 86400, kExact);
+  // Whose cores, then?
+  EXPECT_EQ(host_fault(kFixedJob, elsewhere).second, "/jobs/0/training/data/preprocessing");
+  const Sets there =
+      elsewhere + Sets{R"(cluster.appliances={"p": {"load": "data", "rate": "1 GB/s"}})"};
+  expect_ratio(host_metric(kFixedJob, "training_days", there), 150.0 / 86400, kExact);
+}
+
+// What services ask for beyond the host's cores is no share of them, but an overload.
+TEST(Services, SharesOfTheHostStayBelowOne) {
+  const Sets sets{R"(cluster.services={"busy": {"shared_cores": 20}})"};
+  EXPECT_EQ(host_metric(kGptJob, "host_cpu_infrastructure_fraction", sets), 1);
+  expect_ratio(host_metric(kGptJob, "host_stretch", sets), 20.0 / 8, kExact);
 }
 
 // ---- launches ----

@@ -258,5 +258,31 @@ TEST(StorageModel, EachRestartReadsTheCheckpoint) {
   }
 }
 
+// A default interval shorter than the drain would keep every checkpoint waiting for the last one.
+TEST(StorageModel, TheDefaultIntervalLeavesTimeToDrain) {
+  const Sets sets{R"(cluster.reliability={"failures_per_gpu_day": 50})",
+                  R"(jobs.0={"workload": {"kind": "fixed-step", "step": "1 s", "parameters": 1e9},
+         "training": {"steps": 2000, "checkpoint": {"bytes_per_parameter": 100,
+           "mode": "asynchronous", "copy_rate": "100 GB/s"}}})",
+                  "cluster.storage.write_limit=1 GB/s"};
+  // 100 GB at 1 GB/s; a copy of half a second alone would ask for an interval of 29 s.
+  expect_ratio(host_metric(kGptJob, "checkpoint_drain_s", sets), 100, kExact);
+  expect_ratio(host_metric(kGptJob, "checkpoint_interval_s", sets), 100, kExact);
+}
+
+// A loader slower than the GPUs sets the pace, and what is counted per second with it.
+TEST(StorageModel, TheLoaderSetsThePace) {
+  const Sets sets{
+      R"(jobs.0={"workload": {"kind": "fixed-step", "step": "1 s", "samples": 20, "tokens": 1000,
+                              "model_flops": "1 TFLOP"},
+                 "training": {"steps": 100, "data": {"sample": "2 GB"}}})"};
+  const double pace = 20 / 2 * 2.0 / 10;  // 10 samples of 2 GB a server, at 10 GB/s
+  expect_ratio(host_metric(kGptJob, "step_time_s", sets), pace, kExact);
+  expect_ratio(host_metric(kGptJob, "tokens_per_s", sets), 1000 / pace, kExact);
+  expect_ratio(host_metric(kGptJob, "mfu", sets), 1e12 / pace / 2e15, kExact);
+  expect_ratio(host_metric(kGptJob, "training_days", sets), 100 * pace / 86400, kExact);
+  expect_ratio(host_metric(kGptJob, "goodput_fraction", sets), 1, kExact);
+}
+
 }  // namespace
 }  // namespace trainyard

@@ -102,8 +102,36 @@ TEST(CompareText, TheWholePage) {
             "    /b = 9 GB/s is outside its range, 1 GB/s to 2 GB/s: a wish\n"
             "dpu: parameters: 2 assumed, 1 sourced; 1 outside their range\n"
             "    /b = 9 GB/s is outside its range, 1 GB/s to 2 GB/s: a wish\n"
-            "claimed, not simulated by this version: cost\n"
-            "claim: a table\n");
+            "claimed, but not a number of every run: cost\n"
+            "claim: a table\n"
+            "what each row hangs on: compare --audit\n");
+}
+
+// What the rows do not show by themselves is said.
+TEST(Compare, NotesOnBaselinesMissingRowsAndSeveralJobs) {
+  std::vector<Json> results = two();
+  results[0]["metrics"]["cost_usd"] = Json(100);
+  results[0]["jobs"] = parse_json(R"([{"name": "first"}, {"name": "second"}])", "by hand");
+  results[1]["scenario"] = parse_json(R"({"baseline": "nobody"})", "by hand");
+  const Json comparison = compare_results(results, Json());
+  ASSERT_EQ(comparison.at("notes").items().size(), 3U);
+  EXPECT_EQ(comparison.at("notes").items()[0],
+            Json("traditional: the rows are of \"first\", the first of its 2 jobs"));
+  EXPECT_EQ(
+      comparison.at("notes").items()[1],
+      Json("dpu: its baseline \"nobody\" is not among the runs; ratios are to \"traditional\""));
+  EXPECT_EQ(comparison.at("notes").items()[2], Json("not in every run, so not compared: cost_usd"));
+  EXPECT_TRUE(compare_results(two(), Json()).at("notes").items().empty());
+}
+
+// Ratios are to the run that the scenario names, or to the first.
+TEST(Compare, RatiosToTheBaseline) {
+  std::vector<Json> results{result_of("a", 1, 1), result_of("b", 1, 1), result_of("c", 1, 1)};
+  const double cost[] = {100, 50, 25};
+  for (std::size_t i = 0; i < 3; ++i) results[i]["metrics"]["cost_usd"] = Json(cost[i]);
+  results[2]["scenario"] = parse_json(R"({"baseline": "b"})", "by hand");
+  EXPECT_EQ(dump_json(row_of(compare_results(results, Json()), "cost_ratio").at("values"), -1),
+            "[1.0,0.5,0.5]");
 }
 
 TEST(CompareText, NoClaimNoColumnsForIt) {

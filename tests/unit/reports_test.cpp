@@ -79,13 +79,15 @@ Json comparison_with(const std::string& text) {
   fill(claim, text);
   Json comparison = compare_results({result_with(text), result_with("second")}, claim);
   comparison["audit"] = parse_json(R"({
-    "tried": 2, "runs": ["@", "second"], "cannot": ["@"],
+    "tried": 2, "runs": ["@", "second"],
     "rows": [{"metric": "@", "title": "@", "holds": true, "hangs_on": [
       {"pointer": "@", "runs": ["@"], "value": "@", "tried": "@", "range": ["@", "@"],
        "outside": true, "change": [0.25, -0.5], "breaks": true}]}]
   })",
                                    "by hand");
+  comparison["contradictions"] = Json(Json::Array{Json("@")});
   fill(comparison["audit"], text);
+  fill(comparison["contradictions"], text);
   return comparison;
 }
 
@@ -236,12 +238,13 @@ TEST(Html, AsksForNothingFromOutside) {
 TEST(Html, ShowsTheSectionsOfARun) {
   const std::string page = Registry<Report>::of().make("html")->render(result_with("x"));
   for (const char* part :
-       {"<h1>x</h1>", "<caption>Metrics</caption>", "<dt>step time</dt><dd>2.5 s</dd>",
-        "<td class=\"r\">280,814/s</td>", "<caption>Where the GPU time goes",
-        "<caption>Collectives that a job timed</caption>", "<caption>Probes",
-        "<caption>Collectives: what the library chose</caption>", "<caption>Provenance</caption>",
-        "<li>inactive: x</li>", "<li>x = x is outside its range, x to x: x</li>",
-        "1 sourced, 1 x; 1 outside their range", "<caption>Metrics of x</caption>",
+       {"<h1>x</h1>", "<caption>Metrics, first of 2 jobs: x</caption>",
+        "<dt>step time</dt><dd>2.5 s</dd>", "<td class=\"r\">280,814/s</td>",
+        "<caption>Where the GPU time goes", "<caption>Collectives that a job timed</caption>",
+        "<caption>Probes", "<caption>Collectives: what the library chose</caption>",
+        "<caption>Provenance</caption>", "<li>inactive: x</li>",
+        "<li>x = x is outside its range, x to x: x</li>", "1 sourced, 1 x; 1 outside their range",
+        "<caption>Metrics of x</caption>",
         "<details><summary>Resolved scenario</summary>\n<pre>{\n  &quot;description&quot;",
         "<td>x, outside its range</td>", "prefers-color-scheme: dark", "@media print"})
     EXPECT_THAT(page, HasSubstr(part));
@@ -256,7 +259,7 @@ TEST(Html, AComparisonShowsClaimAndAudit) {
         "<th scope=\"colgroup\" colspan=\"3\">x</th><th scope=\"colgroup\" colspan=\"1\">second",
         "<th scope=\"row\">step time</th><td class=\"r\">2.5 s</td><td class=\"r\">2 s</td>"
         "<td class=\"r\">+25.0%</td><td class=\"r\">2.5 s</td><td class=\"r\">1.000</td>",
-        "<li>claimed, not simulated by this version: x</li>", "<li>claim: x</li>",
+        "<li>claimed, but not a number of every run: x</li>", "<li>claim: x</li>",
         "<li>second: parameters: 1 second, 1 sourced; 1 outside their range</li>"})
     EXPECT_THAT(page, HasSubstr(part));
 }
