@@ -86,7 +86,7 @@ std::vector<OpId> add_checkpoint(Lowering& lowering, const Cluster& cluster, con
                                  bool write) {
   const int servers = job.server_count(cluster);
   const int asked = write ? job.training->checkpoint.writers : 0;
-  const int taking_part = asked > 0 ? std::min(asked, servers) : servers;
+  const int taking_part = asked > 0 ? asked : servers;
   const Bytes each = checkpoint_bytes(job) / taking_part;
   std::vector<OpId> flows;
   flows.reserve(static_cast<std::size_t>(taking_part));

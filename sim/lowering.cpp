@@ -34,37 +34,29 @@ OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_vi
   return graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
 }
 
-FlowPath Lowering::together(const std::vector<Rank>& from, const std::vector<Rank>& to) const {
+// Nothing when they are not alike.
+std::optional<FlowPath> Lowering::together(const std::vector<Rank>& from,
+                                           const std::vector<Rank>& to) const {
+  const bool local = routes_.same_server(from.front(), to.front());
   PathBuilder all;
   Seconds latency;
   for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == to[i] || routes_.same_server(from[i], to[i]) != local) return std::nullopt;
     const FlowPath path = routes_.message(from[i], to[i]);
+    if (i > 0 && path.latency != latency) return std::nullopt;
+    latency = path.latency;
     all.add(path, 1 / static_cast<double>(from.size()));
-    latency = std::max(latency, path.latency);
   }
   all.delay(latency);
   FlowPath path = std::move(all).build();
   path.fairness = static_cast<double>(from.size());  // as many as they are, against others
-  return path;
-}
-
-bool Lowering::alike(const std::vector<Rank>& from, const std::vector<Rank>& to) const {
-  const Topology& topology = routes_.topology();
-  const bool local = routes_.same_server(from.front(), to.front());
-  Seconds latency;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == to[i] || routes_.same_server(from[i], to[i]) != local) return false;
-    const FlowPath path = routes_.message(from[i], to[i]);
-    if (i > 0 && path.latency != latency) return false;
-    latency = path.latency;
-  }
   double load = 0;
-  for (const Share& share : together(from, to).shares) {
-    if (topology.resource(share.resource).kind != ResourceKind::kLink) continue;
-    if (load > 0 && share.weight != load) return false;
+  for (const Share& share : path.shares) {
+    if (routes_.topology().resource(share.resource).kind != ResourceKind::kLink) continue;
+    if (load > 0 && share.weight != load) return std::nullopt;
     load = share.weight;
   }
-  return true;
+  return path;
 }
 
 OpId Lowering::send_together(const std::vector<Rank>& from, const std::vector<Rank>& to,
@@ -72,7 +64,11 @@ OpId Lowering::send_together(const std::vector<Rank>& from, const std::vector<Ra
                              std::uint32_t number) {
   if (routes_.same_server(from.front(), to.front())) role = OpRole::kNvLink;
   PathId& path = messages_[{from.front(), to.front()}];
-  if (!path.valid()) path = graph_.add_path(together(from, to));
+  if (!path.valid()) {
+    std::optional<FlowPath> all = together(from, to);
+    require(all.has_value(), "messages that are not alike");
+    path = graph_.add_path(std::move(*all));
+  }
   return graph_.add_flow(from.front(), path, static_cast<double>(from.size()) * bytes, role,
                          graph_.label(label), number);
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -48,7 +49,9 @@ class Lowering {
 
   /// Whether the messages from[i] -> to[i] are alike: equal latency and an equal load on each link
   /// that any of them takes, so that together they run as one at equal rates.
-  bool alike(const std::vector<Rank>& from, const std::vector<Rank>& to) const;
+  bool alike(const std::vector<Rank>& from, const std::vector<Rank>& to) const {
+    return together(from, to).has_value();
+  }
   /// Messages of `bytes` each from every from[i] to to[i], which are alike, as one flow.
   OpId send_together(const std::vector<Rank>& from, const std::vector<Rank>& to, Bytes bytes,
                      OpRole role, std::string_view label, std::uint32_t number = 0);
@@ -79,7 +82,8 @@ class Lowering {
     Protocol protocol;
   };
   Chosen& choose(const CollectiveCall& call);
-  FlowPath together(const std::vector<Rank>& from, const std::vector<Rank>& to) const;
+  std::optional<FlowPath> together(const std::vector<Rank>& from,
+                                   const std::vector<Rank>& to) const;
   CollectiveContext context(const Protocol& protocol, Fidelity fidelity);
 
   OpGraph graph_;

@@ -15,30 +15,30 @@ double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-rusage usage_now() {
+rusage usage_of(int who) {
   rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
+  getrusage(who, &usage);
   return usage;
 }
 
-double cpu_now() {
-  const rusage usage = usage_now();
+}  // namespace
+
+double cpu_seconds(int who) {
+  const rusage usage = usage_of(who);
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
-
-}  // namespace
 
 void Profile::end_stage() {
   if (!running_) return;
   Stage& last = stages_.back();
   last.wall = wall_now() - last.wall;
-  last.cpu = cpu_now() - last.cpu;
+  last.cpu = cpu_seconds(RUSAGE_SELF) - last.cpu;
   running_ = false;
 }
 
 void Profile::stage(std::string_view name) {
   end_stage();
-  stages_.push_back({std::string(name), wall_now(), cpu_now()});
+  stages_.push_back({std::string(name), wall_now(), cpu_seconds(RUSAGE_SELF)});
   running_ = true;
 }
 
@@ -57,7 +57,7 @@ Json Profile::finish() {
   }
   out["counts"] = counts_;
   constexpr double kKilobyte = 1024;  // the unit of ru_maxrss on Linux
-  out["peak_memory_bytes"] = Json(static_cast<double>(usage_now().ru_maxrss) * kKilobyte);
+  out["peak_memory_bytes"] = Json(static_cast<double>(usage_of(RUSAGE_SELF).ru_maxrss) * kKilobyte);
   return out;
 }
 

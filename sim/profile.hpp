@@ -9,6 +9,9 @@
 
 namespace trainyard {
 
+/// User and system time so far of RUSAGE_SELF or RUSAGE_CHILDREN, in seconds.
+double cpu_seconds(int who);
+
 /// Wall and CPU time of one process by stage, and what it counted.
 class Profile {
  public:

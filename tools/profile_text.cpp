@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "reports/text.hpp"
+#include "sim/profile.hpp"
 #include "sim/units.hpp"
 #include "tools/commands.hpp"
 
@@ -44,15 +45,10 @@ std::string part_text(const ResultPart& part) {
 std::string profile_text(const std::vector<ResultPart>& parts) {
   std::string text;
   for (const ResultPart& part : parts) text += part_text(part);
-  const auto cpu = [](int who) {
-    rusage usage{};
-    getrusage(who, &usage);
-    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-  };
-  return text + fmt::format("whole command: {} of CPU, {} of it in the simulations' processes\n",
-                            show(Seconds::of(cpu(RUSAGE_SELF) + cpu(RUSAGE_CHILDREN))),
-                            show(Seconds::of(cpu(RUSAGE_CHILDREN))));
+  return text +
+         fmt::format("whole command: {} of CPU, {} of it in the simulations' processes\n",
+                     show(Seconds::of(cpu_seconds(RUSAGE_SELF) + cpu_seconds(RUSAGE_CHILDREN))),
+                     show(Seconds::of(cpu_seconds(RUSAGE_CHILDREN))));
 }
 
 }  // namespace trainyard
