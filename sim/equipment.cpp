@@ -69,11 +69,8 @@ void add_servers(const Cluster& cluster, const Activity& a, std::vector<Equipmen
 
 void add_network(const Topology& topology, const Activity& a, double part,
                  std::vector<Equipment>& all) {
-  const Switch* device = nullptr;
-  for (std::size_t i = 0; i < topology.nodes() && device == nullptr; ++i) {
-    if (topology.node(NodeId(i)).kind == NodeKind::kSwitch) device = &topology.switch_at(NodeId(i));
-  }
-  if (device == nullptr) return;
+  if (!topology.first_switch().valid()) return;
+  const Switch* device = &topology.switch_at(topology.first_switch());
   const std::string at = "/network/switch";
   const PowerDraw draw = power_of(device->power, at);
   all.push_back({"switches", false, part * static_cast<double>(topology.switches()),

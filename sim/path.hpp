@@ -1,6 +1,7 @@
 // What a flow uses: resources with weights, a latency and a rate bound.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <vector>
@@ -20,20 +21,35 @@ struct FlowPath {
   BytesPerSecond bound = BytesPerSecond::of(std::numeric_limits<double>::infinity());
 };
 
-/// Collects the uses of one flow; several uses of a resource add up.
+/// Collects the uses of one flow; several uses of a resource add up, in the order in which they
+/// came.
 class PathBuilder {
  public:
+  PathBuilder() { shares_.reserve(kUsual); }
   void use(ResourceId resource, double weight = 1) { shares_.push_back({resource, weight}); }
   void delay(Seconds latency) { latency_ += latency; }
   void add(const FlowPath& path, double scale);
+  /// Multiplies what was collected so far: as if it were built and added, but in place.
+  void scale(double factor);
   FlowPath build() &&;
 
  private:
+  /// Room for the shares of one message, so that they need no second allocation.
+  static constexpr std::size_t kUsual = 24;
+  void merge();
+
   std::vector<Share> shares_;
   Seconds latency_;
 };
 
-/// The rate at which the flow runs alone: the least capacity / weight, and its bound.
-double idle_rate(const FlowPath& path, std::span<const double> capacities);
+/// The rate at which the flow runs alone: the least capacity / weight, and its bound. `capacities`:
+/// by resource index.
+template <class Capacities>
+double idle_rate(const FlowPath& path, const Capacities& capacities) {
+  double rate = path.bound.si();
+  for (const Share& share : path.shares)
+    rate = std::min(rate, capacities[share.resource.index()] / share.weight);
+  return rate;
+}
 
 }  // namespace trainyard

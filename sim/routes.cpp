@@ -7,18 +7,9 @@ namespace trainyard {
 Routes::Routes(const Cluster& cluster, const Topology& topology)
     : cluster_(cluster),
       topology_(topology),
-      gpudirect_(cluster.gpudirect && cluster.transport->rdma() && cluster.server.nic.gpudirect) {}
-
-const std::vector<double>& Routes::capacities(int siblings) const {
-  const auto [it, is_new] = capacities_.try_emplace(siblings);
-  if (is_new) {
-    it->second = topology_.capacities();
-    for (std::size_t i = 0; i < it->second.size(); ++i) {
-      if (topology_.resources()[i].server.valid()) it->second[i] /= siblings;
-    }
-  }
-  return it->second;
-}
+      gpudirect_(cluster.gpudirect && cluster.transport->rdma() && cluster.server.nic.gpudirect),
+      network_(costs_of("network")),
+      storage_(costs_of("storage")) {}
 
 std::vector<std::string> Routes::inactive() const {
   std::vector<std::string> reasons;
@@ -41,22 +32,28 @@ bool Routes::bypassed(const Service& service, std::string_view bytes) const {
   return service.on("host") && bytes == "network" && cluster_.transport->rdma();
 }
 
-void Routes::serve(ServerId server, std::string_view bytes, PathBuilder& path) const {
+std::vector<Routes::Cost> Routes::costs_of(std::string_view bytes) const {
+  std::vector<Cost> costs;
+  const auto add = [&](PerServer resource, double weight) {
+    if (resource.valid()) costs.push_back({resource, weight});
+  };
   for (const auto& [name, service] : cluster_.services) {
     if (!service.sees(bytes) || bypassed(service, bytes) || service.on("off")) continue;
     if (service.on("engine")) {
-      if (const ResourceId engine = topology_.engine(name, server); engine.valid())
-        path.use(engine);
+      add(topology_.engine(name), 1);
       continue;
     }
     const bool host = service.on("host");
     if (service.per_core > BytesPerSecond())
-      path.use(host ? topology_.network_cores(server) : topology_.dpu_cores(server),
-               1 / service.per_core.si());
+      add(host ? topology_.network_cores() : topology_.dpu_cores(), 1 / service.per_core.si());
     if (service.memory_passes > 0)
-      path.use(host ? topology_.host_memory(server) : topology_.dpu_memory(server),
-               service.memory_passes);
+      add(host ? topology_.host_memory() : topology_.dpu_memory(), service.memory_passes);
   }
+  return costs;
+}
+
+void Routes::pay(const std::vector<Cost>& costs, ServerId server, PathBuilder& path) {
+  for (const Cost& cost : costs) path.use(cost.resource[server], cost.weight);
 }
 
 Seconds Routes::endpoint_latency() const {
@@ -71,17 +68,21 @@ void Routes::send_side(Rank rank, int nic, PathBuilder& path) const {
     path.use(topology_.nvlink_in(topology_.owner_of(server, nic)));
   }
   cluster_.transport->send(topology_, {server, nic}, gpudirect_, path);
-  serve(server, "network", path);
+  pay(network_, server, path);
 }
 
 void Routes::receive_side(Rank rank, int nic, PathBuilder& path) const {
   const ServerId server = topology_.server_of(rank);
   cluster_.transport->receive(topology_, {server, nic}, gpudirect_, path);
-  serve(server, "network", path);
+  pay(network_, server, path);
   if (nic_of(rank) != nic) {
     path.use(topology_.nvlink_out(topology_.owner_of(server, nic)));
     path.use(topology_.nvlink_in(rank));
   }
+}
+
+double Routes::wire_bytes(double efficiency) const {
+  return 1 / (efficiency * cluster_.transport->efficiency());
 }
 
 FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
@@ -90,22 +91,20 @@ FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
   if (same_server(from, to)) {
     path.use(topology_.nvlink_out(from), 1 / efficiency);
     path.use(topology_.nvlink_in(to), 1 / efficiency);
-    path.delay(topology_.resource(topology_.nvlink_out(from)).latency);
+    path.delay(topology_.latency_of(topology_.nvlink_out(from)));
     return std::move(path).build();
   }
   const int from_nic = nic >= 0 ? nic : nic_of(from);
   const int to_nic = nic >= 0 ? nic : nic_of(to);
-  PathBuilder ends;
-  send_side(from, from_nic, ends);
-  receive_side(to, to_nic, ends);
-  path.add(std::move(ends).build(), 1 / efficiency);
-  std::vector<ResourceId> links;
-  topology_.route(topology_.nic_node(topology_.server_of(from), from_nic),
-                  topology_.nic_node(topology_.server_of(to), to_nic), links);
-  const double wire = 1 / (efficiency * cluster_.transport->efficiency());
+  send_side(from, from_nic, path);
+  receive_side(to, to_nic, path);
+  path.scale(1 / efficiency);
+  const Route links = topology_.route(topology_.nic_node(topology_.server_of(from), from_nic),
+                                      topology_.nic_node(topology_.server_of(to), to_nic));
+  const double wire = wire_bytes(efficiency);
   for (const ResourceId link : links) {
     path.use(link, wire);
-    path.delay(topology_.resource(link).latency);
+    path.delay(topology_.latency_of(link));
   }
   path.delay(endpoint_latency());
   return std::move(path).build();
@@ -117,15 +116,15 @@ FlowPath Routes::storage(ServerId server, bool write, double cores) const {
   PathBuilder builder;
   builder.use(write ? all->drives_write : all->drives_read);
   builder.use(write ? all->targets_in : all->targets_out);
-  if (!all->ports_in.empty()) {
-    builder.use((write ? all->ports_out : all->ports_in)[server.index()]);
+  if (all->ports_in.valid()) {
+    builder.use((write ? all->ports_out : all->ports_in)[server]);
   } else {
     const int nics = topology_.nics_per_server();
     for (int n = 0; n < nics; ++n) {
       builder.use(write ? topology_.port_out(server, n) : topology_.port_in(server, n), 1.0 / nics);
     }
   }
-  serve(server, "storage", builder);
+  pay(storage_, server, builder);
   if (cores > 0) builder.use(topology_.network_cores(server), cores);
   FlowPath path = std::move(builder).build();
   const Storage& storage = *cluster_.storage;

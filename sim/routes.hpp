@@ -11,6 +11,23 @@
 
 namespace trainyard {
 
+/// What each resource has, looked up when asked for: a topology has many more than are asked for.
+class Capacities {
+ public:
+  /// `siblings`: equal users that divide what belongs to a whole server (host memory, cores, the
+  /// DPU).
+  Capacities(const Topology& topology, int siblings) : topology_(topology), siblings_(siblings) {}
+  double operator[](std::size_t resource) const {
+    const ResourceTraits& traits = topology_.traits_of(ResourceId(resource));
+    return traits.of_server ? traits.capacity / siblings_ : traits.capacity;
+  }
+  std::size_t size() const { return topology_.resource_count(); }
+
+ private:
+  const Topology& topology_;
+  int siblings_;
+};
+
 class Routes {
  public:
   Routes(const Cluster& cluster, const Topology& topology);
@@ -23,6 +40,10 @@ class Routes {
   /// belongs to another GPU (what NCCL calls PXN).
   FlowPath message(Rank from, Rank to, double efficiency = 1, int nic = -1) const;
 
+  /// What a byte of payload is on each link of the fabric, with the headers of protocol and
+  /// transport; at least 1.
+  double wire_bytes(double efficiency) const;
+
   /// What one byte into (out of) the fabric takes on the server of a rank, NIC port excluded.
   void send_side(Rank rank, int nic, PathBuilder& path) const;
   void receive_side(Rank rank, int nic, PathBuilder& path) const;
@@ -34,9 +55,9 @@ class Routes {
 
   const Cluster& cluster() const { return cluster_; }
   const Topology& topology() const { return topology_; }
-  /// Capacities by resource index, when `siblings` equal users divide what belongs to a whole
-  /// server (host memory, cores, the DPU) among them.
-  const std::vector<double>& capacities(int siblings = 1) const;
+  /// By resource index, when `siblings` equal users divide what belongs to a whole server among
+  /// them.
+  Capacities capacities(int siblings = 1) const { return {topology_, siblings}; }
   bool gpudirect() const { return gpudirect_; }
   bool same_server(Rank a, Rank b) const {
     return topology_.server_of(a) == topology_.server_of(b);
@@ -48,14 +69,20 @@ class Routes {
   std::vector<std::string> inactive() const;
 
  private:
-  /// What services take for each byte of "network" or "storage" on one end.
-  void serve(ServerId server, std::string_view bytes, PathBuilder& path) const;
+  /// What a byte takes of one resource of its server.
+  struct Cost {
+    PerServer resource;
+    double weight = 1;
+  };
+  /// What services take for each byte of "network" or "storage" on one end, in their order.
+  std::vector<Cost> costs_of(std::string_view bytes) const;
+  static void pay(const std::vector<Cost>& costs, ServerId server, PathBuilder& path);
   bool bypassed(const Service& service, std::string_view bytes) const;
 
   const Cluster& cluster_;
   const Topology& topology_;
-  mutable std::map<int, std::vector<double>> capacities_;  ///< by siblings, made when asked for
   bool gpudirect_;
+  std::vector<Cost> network_, storage_;
 };
 
 }  // namespace trainyard

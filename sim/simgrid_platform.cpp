@@ -32,8 +32,8 @@ constexpr int kHostCores = 1 << 20;
 /// asked for and never stored.
 class TopologyZone : public NetZoneImpl {
  public:
-  TopologyZone(const Topology& topology, const std::vector<sg::Link*>& links)
-      : NetZoneImpl("trainyard"), topology_(topology), links_(links) {}
+  TopologyZone(const Topology& topology, SimgridPlatform& platform)
+      : NetZoneImpl("trainyard"), topology_(topology), platform_(platform) {}
 
   void set_next_route(std::vector<sg::Link*> route) {
     next_route_ = std::move(route);
@@ -58,12 +58,12 @@ class TopologyZone : public NetZoneImpl {
       route = {topology_.nvlink_out(from), topology_.nvlink_in(to)};
     } else {
       leave_server(from, route);
-      topology_.route(nic_of(from), nic_of(to), route);
+      for (const ResourceId link : topology_.route(nic_of(from), nic_of(to))) route.push_back(link);
       enter_server(to, route);
     }
     std::vector<sg::Link*> links;
     links.reserve(route.size());
-    for (const ResourceId resource : route) links.push_back(links_[resource.index()]);
+    for (const ResourceId resource : route) links.push_back(platform_.link(resource));
     return links;
   }
 
@@ -92,7 +92,7 @@ class TopologyZone : public NetZoneImpl {
   }
 
   const Topology& topology_;
-  const std::vector<sg::Link*>& links_;
+  SimgridPlatform& platform_;
   std::vector<sg::Link*> next_route_;
   bool taken_ = true;
 };
@@ -242,11 +242,11 @@ std::string simgrid_version() {
                     : fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-SimgridPlatform::SimgridPlatform(const Topology& topology, Extent extent) {
+SimgridPlatform::SimgridPlatform(const Topology& topology, Extent extent) : topology_(topology) {
   Process& p = process();
   require(p.engine == nullptr, "a second SimGrid engine in one process");
   p.engine = make_engine();
-  p.root = new TopologyZone(topology, links_);
+  p.root = new TopologyZone(topology, *this);
   compat::attach_zone(*p.engine, *p.root);
   const std::size_t hosts =
       extent == Extent::kClock ? 1 : std::max<std::size_t>(1, topology.ranks());
@@ -256,7 +256,7 @@ SimgridPlatform::SimgridPlatform(const Topology& topology, Extent extent) {
     host->set_core_count(kHostCores);
     hosts_.push_back(host);
   }
-  if (extent == Extent::kFull) add_resources(topology);
+  if (extent == Extent::kFull) add_drives();
   for (sg::Host* host : hosts_) host->seal();
   p.root->get_iface()->seal();
   p.model = std::make_shared<EventModel>();
@@ -267,36 +267,39 @@ SimgridPlatform::SimgridPlatform(const Topology& topology, Extent extent) {
 
 SimgridPlatform::~SimgridPlatform() { process().model->attach(nullptr); }
 
-void SimgridPlatform::add_resources(const Topology& topology) {
+void SimgridPlatform::add_drives() {
   Process& p = process();
   p.links = new LinkZone;
   p.links->set_network_model(p.root->get_network_model());
-  for (std::size_t i = 0; i < topology.resources().size(); ++i) {
-    const Resource& resource = topology.resource(ResourceId(i));
-    sg::Link* link = nullptr;
-    sg::Disk* disk = nullptr;
-    if (resource.kind == ResourceKind::kDrive) {
-      const std::size_t server = resource.server.valid() ? resource.server.index() : 0;
-      const std::size_t rank = server * static_cast<std::size_t>(topology.gpus_per_server());
-      disk = compat::add_disk(*hosts_[std::min(rank, hosts_.size() - 1)], fmt::format("drive{}", i),
-                              resource.capacity * kDiskUnits);
-      disk->seal();
-    } else {
-      link = compat::add_link(*p.root->get_iface(), fmt::format("link{}", i), resource.capacity);
-      link->set_latency(0.0);
-      link->seal();
-    }
-    links_.push_back(link);
-    disks_.push_back(disk);
-  }
+  topology_.each_resource([&](ResourceId id, const ResourceTraits& traits) {
+    if (traits.kind != ResourceKind::kDrive) return;
+    const ServerId owner = topology_.server_of_resource(id);
+    const std::size_t server = owner.valid() ? owner.index() : 0;
+    const std::size_t rank = server * static_cast<std::size_t>(topology_.gpus_per_server());
+    sg::Disk* disk =
+        compat::add_disk(*hosts_[std::min(rank, hosts_.size() - 1)],
+                         fmt::format("drive{}", id.index()), traits.capacity * kDiskUnits);
+    disk->seal();
+    disks_.emplace(id, disk);
+  });
 }
 
-sg::Link* SimgridPlatform::add_private_link(double bandwidth) {
-  sg::Link* link = compat::add_link(*process().links->get_iface(),
-                                    fmt::format("private{}", private_links_++), bandwidth);
+sg::Link* SimgridPlatform::add_link(const std::string& name, double bandwidth) {
+  sg::Link* link = compat::add_link(*process().links->get_iface(), name, bandwidth);
   link->set_latency(0.0);
   link->seal();
   return link;
+}
+
+sg::Link* SimgridPlatform::link(ResourceId resource) {
+  sg::Link*& link = links_[resource];
+  if (link == nullptr)
+    link = add_link(fmt::format("link{}", resource.index()), topology_.capacity_of(resource));
+  return link;
+}
+
+sg::Link* SimgridPlatform::add_private_link(double bandwidth) {
+  return add_link(fmt::format("private{}", private_links_++), bandwidth);
 }
 
 void SimgridPlatform::set_next_route(std::vector<sg::Link*> route) {

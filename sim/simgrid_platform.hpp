@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ class SimgridPlatform {
  public:
   enum class Extent {
     kClock,  ///< one host: for an executor that models every resource itself
-    kFull,   ///< a host per rank, a disk per drive, a link without latency per other resource
+    kFull,   ///< a host per rank, a disk per drive, and links as they are asked for
   };
   /// `topology` must live as long as the platform. std::logic_error when the process had one
   /// already.
@@ -53,10 +54,13 @@ class SimgridPlatform {
   std::size_t hosts() const { return hosts_.size(); }
   /// By rank. No work on a host ever waits for other work there.
   simgrid::s4u::Host* host(std::size_t rank) const { return hosts_[rank]; }
-  /// Null for a drive.
-  simgrid::s4u::Link* link(ResourceId resource) const { return links_[resource.index()]; }
+  /// Without latency; made when first asked for, also while the simulation runs.
+  simgrid::s4u::Link* link(ResourceId resource);
   /// Null but for a drive. Bytes there count kDiskUnits each.
-  simgrid::s4u::Disk* disk(ResourceId resource) const { return disks_[resource.index()]; }
+  simgrid::s4u::Disk* disk(ResourceId resource) const {
+    const auto it = disks_.find(resource);
+    return it == disks_.end() ? nullptr : it->second;
+  }
   /// A new link of no resource, also while the simulation runs. Lives as long as the engine.
   simgrid::s4u::Link* add_private_link(double bandwidth);
 
@@ -76,11 +80,13 @@ class SimgridPlatform {
   static constexpr double kDiskUnits = 1048576;
 
  private:
-  void add_resources(const Topology& topology);
+  void add_drives();
+  simgrid::s4u::Link* add_link(const std::string& name, double bandwidth);
 
+  const Topology& topology_;
   std::vector<simgrid::s4u::Host*> hosts_;
-  std::vector<simgrid::s4u::Link*> links_;  ///< by resource
-  std::vector<simgrid::s4u::Disk*> disks_;  ///< by resource
+  std::unordered_map<ResourceId, simgrid::s4u::Link*> links_;
+  std::unordered_map<ResourceId, simgrid::s4u::Disk*> disks_;
   std::size_t private_links_ = 0;
 };
 

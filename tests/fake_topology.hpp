@@ -18,11 +18,10 @@ class FakeTopology : public Topology {
   }
 
   ResourceId add(double capacity, ResourceKind kind = ResourceKind::kLink) {
-    resources_.push_back({kind, NodeId(), NodeId(), ServerId(), capacity, Seconds()});
-    return ResourceId(resources_.size() - 1);
+    return add_resources(1, {{kind, capacity, Seconds()}});
   }
 
-  void route(NodeId, NodeId, std::vector<ResourceId>&) const override { refuse(); }
+  Route route(NodeId, NodeId) const override { refuse(); }
   const Switch& switch_at(NodeId) const override { refuse(); }
   AggregationTree aggregation_tree(std::span<const NodeId>, std::size_t) const override {
     refuse();
@@ -46,17 +45,19 @@ class MeshTopology : public FakeTopology {
 
   MeshTopology(int servers, int gpus, int nics) : FakeTopology(servers, server_with(gpus, nics)) {
     add_servers();
-    for (int i = 0; i < servers * nics; ++i) {
-      for (int j = 0; j < servers * nics; ++j) {
-        if (i != j) fabric_.push_back(add_edge(ResourceKind::kLink, nic(i), nic(j), kFabric, {}));
-      }
-    }
+    const std::size_t others = this->nics() - 1;
+    first_ = add_resources(this->nics() * others, {{ResourceKind::kLink, kFabric, Seconds()}},
+                           [this, others](std::size_t i, std::size_t) {
+                             const std::size_t from = i / others, to = i % others;
+                             return Ends{nic(from), nic(to < from ? to : to + 1)};
+                           });
   }
 
-  void route(NodeId from, NodeId to, std::vector<ResourceId>& out) const override {
-    for (const ResourceId link : fabric_) {
-      if (resource(link).from == from && resource(link).to == to) out.push_back(link);
-    }
+  Route route(NodeId from, NodeId to) const override {
+    const std::size_t i = nic_index(from), j = nic_index(to);
+    Route links;
+    links.push_back(ResourceId(first_.index() + i * (nics() - 1) + (j < i ? j : j - 1)));
+    return links;
   }
 
  private:
@@ -68,11 +69,11 @@ class MeshTopology : public FakeTopology {
     server.host.memory_bandwidth = BytesPerSecond::of(200e9);
     return server;
   }
-  NodeId nic(int i) const {
-    return nic_node(ServerId(static_cast<std::size_t>(i / nics_per_server())),
-                    i % nics_per_server());
+  NodeId nic(std::size_t i) const {
+    const auto per_server = static_cast<std::size_t>(nics_per_server());
+    return nic_node(ServerId(i / per_server), static_cast<int>(i % per_server));
   }
-  std::vector<ResourceId> fabric_;
+  ResourceId first_;
 };
 
 }  // namespace trainyard::testing

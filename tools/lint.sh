@@ -28,11 +28,10 @@ BEGIN {
 
   # Which sources may include the headers of a library; tests may use any.
   only["simgrid"] = only["xbt"] = "^sim/simgrid_[^/]*$"
-  only["boost/graph"] = "^(sim/topology[^/]*|topologies/.*)$"
   only["nlohmann"] = "^sim/json[.][ch]pp$"
   only["CLI"] = "^tools/"
   only["valijson"] = "^tests/"
-  only["gtest"] = only["gmock"] = only["benchmark"] = "^tests/"
+  only["gtest"] = only["gmock"] = only["benchmark"] = only["boost"] = "^tests/"
 }
 
 FNR == 1 {

@@ -6,26 +6,24 @@
 namespace trainyard {
 namespace {
 
-class Crossbar : public Topology {
+class Crossbar final : public Topology {
  public:
   Crossbar(const Server& server, int servers, const Switch& device, Seconds link_latency)
       : Topology(server, servers), device_(device), link_latency_(link_latency) {
     add_servers();
-    hub_ = add_node({NodeKind::kSwitch, 1, 0});
+    hub_ = add_switches(1, 1);
     const double rate = std::min(device.rate.si(), (server.nic.rate * server.nic.efficiency).si());
-    for (int s = 0; s < servers; ++s) {
-      for (int n = 0; n < server.nics; ++n) {
-        const NodeId nic = nic_node(ServerId(static_cast<std::size_t>(s)), n);
-        tx_.push_back(
-            add_edge(ResourceKind::kLink, nic, hub_, rate, link_latency + device.latency));
-        rx_.push_back(add_edge(ResourceKind::kLink, hub_, nic, rate, link_latency));
-      }
-    }
+    add_ports(rate, link_latency + device.latency, link_latency,
+              [hub = hub_](std::size_t) { return hub; });
   }
 
-  void route(NodeId from, NodeId to, std::vector<ResourceId>& out) const override {
-    out.push_back(tx_[node(from).index]);
-    out.push_back(rx_[node(to).index]);
+  bool rails_alike() const override { return true; }
+
+  Route route(NodeId from, NodeId to) const override {
+    Route links;
+    links.push_back(ports().up(nic_index(from)));
+    links.push_back(ports().down(nic_index(to)));
+    return links;
   }
 
   const Switch& switch_at(NodeId) const override { return device_; }
@@ -33,9 +31,10 @@ class Crossbar : public Topology {
   AggregationTree aggregation_tree(std::span<const NodeId> nics,
                                    std::size_t /*spread*/) const override {
     AggregationTree tree;
+    tree.edges.reserve(nics.size());
     for (const NodeId nic : nics) {
-      const std::size_t i = node(nic).index;
-      tree.edges.push_back({tx_[i], rx_[i], 0, 1});
+      const std::size_t i = nic_index(nic);
+      tree.edges.push_back({ports().up(i), ports().down(i), 0, 1});
     }
     tree.switches = {hub_};
     tree.depth = 1;
@@ -48,7 +47,6 @@ class Crossbar : public Topology {
   Switch device_;
   Seconds link_latency_;
   NodeId hub_;
-  std::vector<ResourceId> tx_, rx_;
 };
 
 class CrossbarPlugin : public TopologyPlugin {

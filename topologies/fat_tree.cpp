@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "sim/topology.hpp"
 
@@ -39,7 +39,8 @@ struct Settings {
 
 int least_divisor(int ports, int lower_switches, int radix) {
   for (int roots = 1; roots <= ports; ++roots) {
-    if (ports % roots == 0 && lower_switches * (ports / roots) <= radix) return roots;
+    const std::int64_t down = static_cast<std::int64_t>(lower_switches) * (ports / roots);
+    if (ports % roots == 0 && down <= radix) return roots;
   }
   return 0;
 }
@@ -50,7 +51,7 @@ std::uint64_t mix(std::uint64_t x) {  // the splitmix64 finalizer
   return x ^ (x >> 31);
 }
 
-class FatTree : public Topology {
+class FatTree final : public Topology {
  public:
   FatTree(const Server& server, int servers, const Settings& settings, const Shape& shape)
       : Topology(server, servers), settings_(settings), shape_(shape) {
@@ -60,21 +61,28 @@ class FatTree : public Topology {
     if (shape_.pods > 1) connect_pods();
   }
 
-  void route(NodeId from, NodeId to, std::vector<ResourceId>& out) const override {
-    const std::size_t a = nic_of(from), b = nic_of(to);
-    const int leaf_a = leaf(a), leaf_b = leaf(b);
-    out.push_back(nic_tx_[a]);
-    if (leaf_a != leaf_b) {
-      const auto [j, c] = choose(a, b);
-      const int pod_a = pod(leaf_a), pod_b = pod(leaf_b);
-      out.push_back(leaf_up_[port(leaf_a, j)]);
-      if (pod_a != pod_b) {
-        out.push_back(pod_up_[pod_port(pod_a, j, c)]);
-        out.push_back(pod_down_[pod_port(pod_b, j, c)]);
+  // Leaves are numbered rail by rail, and the ways up between pods by the leaf in its pod: each
+  // rail has its own, where pods hold whole groups of rails.
+  bool rails_alike() const override {
+    return settings_.routing == "d-mod-k" && shape_.per_rail == 1 &&
+           (shape_.pods <= 1 || shape_.leaves_per_pod % shape_.rails == 0);
+  }
+
+  Route route(NodeId from, NodeId to) const override {
+    const Port a = port_of(from), b = port_of(to);
+    Route links;
+    links.push_back(ports().up(a.nic));
+    if (a.leaf != b.leaf) {
+      const Way way = choose(a, b);
+      links.push_back(leaf_links_.up(leaf_pair(a.leaf, way.j)));
+      if (a.pod != b.pod) {
+        links.push_back(pod_links_.up(pod_pair(a.pod, way)));
+        links.push_back(pod_links_.down(pod_pair(b.pod, way)));
       }
-      out.push_back(leaf_down_[port(leaf_b, j)]);
+      links.push_back(leaf_links_.down(leaf_pair(b.leaf, way.j)));
     }
-    out.push_back(nic_rx_[b]);
+    links.push_back(ports().down(b.nic));
+    return links;
   }
 
   const Switch& switch_at(NodeId) const override { return settings_.device; }
@@ -82,135 +90,150 @@ class FatTree : public Topology {
   AggregationTree aggregation_tree(std::span<const NodeId> nics,
                                    std::size_t spread) const override {
     AggregationTree tree;
-    std::map<int, int> per_leaf, per_pod, leaves_of_pod;
+    const Way way{static_cast<std::uint32_t>(spread % uplinks()),
+                  static_cast<std::uint32_t>(spread / uplinks() % width_)};
+    std::map<std::uint32_t, int> leaves;  // members of each
+    auto last = leaves.end();             // members mostly come leaf by leaf
+    tree.edges.reserve(nics.size());
     for (const NodeId node : nics) {
-      const std::size_t nic = nic_of(node);
-      tree.edges.push_back({nic_tx_[nic], nic_rx_[nic], 0, 1});
-      ++per_leaf[leaf(nic)];
+      const Port port = port_of(node);
+      tree.edges.push_back({ports().up(port.nic), ports().down(port.nic), 0, 1});
+      if (last == leaves.end() || last->first != port.leaf)
+        last = leaves.try_emplace(port.leaf, 0).first;
+      ++last->second;
     }
-    const int j = static_cast<int>(spread % static_cast<std::size_t>(shape_.up));
-    const int width = std::max(1, shape_.leaves_per_pod);
-    const int c = static_cast<int>(spread / static_cast<std::size_t>(shape_.up) %
-                                   static_cast<std::size_t>(width));
-    for (const auto& [at, members] : per_leaf) {
-      tree.switches.push_back(leaves_[static_cast<std::size_t>(at)]);
-      tree.widest = std::max(tree.widest, members);
-      per_pod[pod(at)] += members;
-      ++leaves_of_pod[pod(at)];
-      if (per_leaf.size() > 1)
-        tree.edges.push_back({leaf_up_[port(at, j)], leaf_down_[port(at, j)], 1, members});
+    std::vector<Below> pods;
+    for (const auto& [leaf, members] : leaves) {
+      if (pods.empty() || pods.back().at != pod_of(leaf)) pods.push_back({pod_of(leaf), 0, 0});
+      pods.back().members += members;
+      ++pods.back().children;
+      aggregate(tree, {leaf, members, members}, NodeId(leaves_.index() + leaf),
+                leaves.size() > 1 ? &leaf_links_ : nullptr, leaf_pair(leaf, way.j), 1);
     }
-    if (per_leaf.size() > 1) {
-      for (const auto& [at, members] : per_pod) {
-        tree.switches.push_back(upper_[flat_index(at, upper_per_pod(), upper_index(j))]);
-        tree.widest = std::max(tree.widest, leaves_of_pod[at]);
-        if (per_pod.size() > 1)
-          tree.edges.push_back(
-              {pod_up_[pod_port(at, j, c)], pod_down_[pod_port(at, j, c)], 2, members});
-      }
+    for (std::size_t i = 0; i < pods.size() && leaves.size() > 1; ++i) {
+      aggregate(tree, pods[i], upper_at(pods[i].at, way.j), pods.size() > 1 ? &pod_links_ : nullptr,
+                pod_pair(pods[i].at, way), 2);
     }
-    if (per_pod.size() > 1) {
-      tree.switches.push_back(core_at(j, c));
-      tree.widest = std::max(tree.widest, static_cast<int>(per_pod.size()));
+    if (pods.size() > 1) {
+      tree.switches.push_back(core_at(way));
+      tree.widest = std::max(tree.widest, static_cast<int>(pods.size()));
     }
-    tree.depth = per_pod.size() > 1 ? 3 : per_leaf.size() > 1 ? 2 : 1;
+    tree.depth = pods.size() > 1 ? 3 : leaves.size() > 1 ? 2 : 1;
     tree.latency =
         2 * tree.depth * settings_.link_latency + (2 * tree.depth - 1) * settings_.device.latency;
     return tree;
   }
 
  private:
+  /// Where a NIC hangs.
+  struct Port {
+    std::size_t nic;  ///< its number
+    std::uint32_t leaf, pod;
+    std::uint32_t place;  ///< among the leaf's ports downwards
+    std::uint32_t leaf_in_pod;
+  };
+  /// One of the parallel ways up: uplink of a leaf, uplink of an aggregation switch.
+  struct Way {
+    std::uint32_t j, c;
+  };
+  /// A switch of a reduction tree and what reduces there.
+  struct Below {
+    std::uint32_t at;  ///< leaf or pod
+    int members;       ///< NICs below
+    int children;      ///< links from below
+  };
+
   // A link's latency includes the switch that it leads into.
   Seconds into_switch() const { return settings_.link_latency + settings_.device.latency; }
   double rate() const { return settings_.device.rate.si(); }
-  std::size_t nic_of(NodeId id) const { return node(id).index; }
-  std::size_t port(int leaf, int j) const {
-    return static_cast<std::size_t>(leaf) * static_cast<std::size_t>(shape_.up) +
-           static_cast<std::size_t>(j);
+  // Unsigned and of 32 bits, since every message divides by them.
+  std::uint32_t uplinks() const { return static_cast<std::uint32_t>(shape_.up); }
+
+  Port port_of(NodeId nic_node) const {
+    const auto [server, nic] = nic_place(nic_node);
+    const auto per_rail = static_cast<std::uint32_t>(shape_.per_rail);
+    const std::uint32_t rail = nic / per_rail, among_rail = server * per_rail + nic % per_rail;
+    const auto down = static_cast<std::uint32_t>(shape_.down);
+    const std::uint32_t leaf = among_rail / down * static_cast<std::uint32_t>(shape_.rails) + rail;
+    return {static_cast<std::size_t>(server) * static_cast<std::size_t>(shape_.nics) + nic, leaf,
+            pod_of(leaf), among_rail % down, leaf % width_};
   }
-  std::size_t pod_port(int pod, int j, int c) const {
-    return (static_cast<std::size_t>(pod) * static_cast<std::size_t>(shape_.up) +
-            static_cast<std::size_t>(j)) *
-               static_cast<std::size_t>(shape_.leaves_per_pod) +
-           static_cast<std::size_t>(c);
+  std::uint32_t pod_of(std::uint32_t leaf) const { return shape_.tiers == 3 ? leaf / width_ : 0; }
+  std::size_t leaf_pair(std::uint32_t leaf, std::uint32_t j) const {
+    return static_cast<std::size_t>(leaf) * uplinks() + j;
   }
-  int place(std::size_t nic) const {  // among the NICs of its rail
-    const int server = static_cast<int>(nic) / shape_.nics, n = static_cast<int>(nic) % shape_.nics;
-    return server * shape_.per_rail + n % shape_.per_rail;
+  std::size_t pod_pair(std::uint32_t pod, Way way) const {
+    return (static_cast<std::size_t>(pod) * uplinks() + way.j) * width_ + way.c;
   }
-  int leaf(std::size_t nic) const {
-    const int rail = static_cast<int>(nic) % shape_.nics / shape_.per_rail;
-    return place(nic) / shape_.down * shape_.rails + rail;
+  std::size_t upper_per_pod() const {
+    return static_cast<std::size_t>(shape_.tiers == 3 ? shape_.up : shape_.roots);
   }
-  int pod(int leaf) const { return shape_.tiers == 3 ? leaf / shape_.leaves_per_pod : 0; }
-  int upper_per_pod() const { return shape_.tiers == 3 ? shape_.up : shape_.roots; }
-  int upper_index(int j) const { return j % upper_per_pod(); }
-  NodeId core_at(int j, int c) const {
-    return cores_[flat_index(j, shape_.roots, c % shape_.roots)];
+  NodeId upper_at(std::uint32_t pod, std::uint32_t j) const {
+    return NodeId(upper_.index() + pod * upper_per_pod() + j % upper_per_pod());
+  }
+  NodeId core_at(Way way) const {
+    const auto roots = static_cast<std::size_t>(shape_.roots);
+    return NodeId(cores_.index() + way.j * roots + way.c % roots);
   }
 
   // Which of the parallel ways up: by destination (no two destinations of a leaf share one where it
   // is not oversubscribed), or by a seeded hash of the pair as ECMP does (collisions are real).
-  std::pair<int, int> choose(std::size_t a, std::size_t b) const {
-    const int width = std::max(1, shape_.leaves_per_pod);
-    if (settings_.routing == "ecmp") {
-      const std::uint64_t h = mix(mix(a + 1) ^ (b + 0x9e3779b97f4a7c15ULL) ^
-                                  mix(static_cast<std::uint64_t>(settings_.seed)));
-      return {static_cast<int>(h % static_cast<std::uint64_t>(shape_.up)),
-              static_cast<int>((h >> 32) % static_cast<std::uint64_t>(width))};
-    }
-    return {place(b) % shape_.down % shape_.up, leaf(b) % width};
+  Way choose(const Port& a, const Port& b) const {
+    if (!ecmp_) return {b.place % uplinks(), b.leaf_in_pod};
+    const std::uint64_t h = mix(mix(a.nic + 1) ^ (b.nic + 0x9e3779b97f4a7c15ULL) ^
+                                mix(static_cast<std::uint64_t>(settings_.seed)));
+    return {static_cast<std::uint32_t>(h % uplinks()),
+            static_cast<std::uint32_t>((h >> 32) % width_)};
   }
 
-  void add_pair(NodeId low, NodeId high, Seconds up_latency, Seconds down_latency, double capacity,
-                std::vector<ResourceId>& up, std::vector<ResourceId>& down) {
-    up.push_back(add_edge(ResourceKind::kLink, low, high, capacity, up_latency));
-    down.push_back(add_edge(ResourceKind::kLink, high, low, capacity, down_latency));
+  // Adds a switch to a tree, and the pair of links above it if it is not the root.
+  static void aggregate(AggregationTree& tree, const Below& below, NodeId node,
+                        const LinkPairs* above, std::size_t pair, int level) {
+    tree.switches.push_back(node);
+    tree.widest = std::max(tree.widest, below.children);
+    if (above == nullptr) return;
+    tree.edges.push_back({above->up(pair), above->down(pair), level, below.members});
   }
 
   void connect_nics(const Server& server) {
-    for (int i = 0; i < shape_.leaves; ++i)
-      leaves_.push_back(add_node({NodeKind::kSwitch, 1, static_cast<std::uint32_t>(i)}));
+    leaves_ = add_switches(1, static_cast<std::size_t>(shape_.leaves));
     const double port_rate = std::min(rate(), (server.nic.rate * server.nic.efficiency).si());
-    for (int s = 0; s < servers(); ++s) {
-      for (int n = 0; n < shape_.nics; ++n) {
-        const NodeId nic = nic_node(ServerId(static_cast<std::size_t>(s)), n);
-        const NodeId at = leaves_[static_cast<std::size_t>(leaf(nic_of(nic)))];
-        add_pair(nic, at, into_switch(), settings_.link_latency, port_rate, nic_tx_, nic_rx_);
-      }
-    }
+    const auto nics = static_cast<std::size_t>(shape_.nics);
+    add_ports(port_rate, into_switch(), settings_.link_latency, [this, nics](std::size_t nic) {
+      const NodeId node = nic_node(ServerId(nic / nics), static_cast<int>(nic % nics));
+      return NodeId(leaves_.index() + port_of(node).leaf);
+    });
   }
 
   void connect_leaves() {
-    const int pods = shape_.tiers == 3 ? shape_.pods : 1;
-    for (int i = 0; i < pods * upper_per_pod(); ++i)
-      upper_.push_back(add_node({NodeKind::kSwitch, 2, static_cast<std::uint32_t>(i)}));
-    for (int i = 0; i < shape_.leaves; ++i) {
-      for (int j = 0; j < shape_.up; ++j) {
-        const NodeId high = upper_[flat_index(pod(i), upper_per_pod(), upper_index(j))];
-        add_pair(leaves_[static_cast<std::size_t>(i)], high, into_switch(), into_switch(), rate(),
-                 leaf_up_, leaf_down_);
-      }
-    }
+    const auto pods = static_cast<std::size_t>(shape_.tiers == 3 ? shape_.pods : 1);
+    upper_ = add_switches(2, pods * upper_per_pod());
+    const auto ends = [this](std::size_t pair) {
+      const auto leaf = static_cast<std::uint32_t>(pair / uplinks());
+      return Ends{NodeId(leaves_.index() + leaf),
+                  upper_at(pod_of(leaf), static_cast<std::uint32_t>(pair % uplinks()))};
+    };
+    leaf_links_ = add_links(static_cast<std::size_t>(shape_.leaves) * uplinks(), rate(),
+                            into_switch(), into_switch(), ends);
   }
 
   void connect_pods() {
-    for (int i = 0; i < shape_.up * shape_.roots; ++i)
-      cores_.push_back(add_node({NodeKind::kSwitch, 3, static_cast<std::uint32_t>(i)}));
-    for (int p = 0; p < shape_.pods; ++p) {
-      for (int j = 0; j < shape_.up; ++j) {
-        for (int c = 0; c < shape_.leaves_per_pod; ++c) {
-          const NodeId low = upper_[flat_index(p, shape_.up, j)];
-          add_pair(low, core_at(j, c), into_switch(), into_switch(), rate(), pod_up_, pod_down_);
-        }
-      }
-    }
+    cores_ = add_switches(3, uplinks() * static_cast<std::size_t>(shape_.roots));
+    const auto ends = [this](std::size_t pair) {
+      const auto upper = static_cast<std::uint32_t>(pair / width_);
+      const Way way{upper % uplinks(), static_cast<std::uint32_t>(pair % width_)};
+      return Ends{upper_at(upper / uplinks(), way.j), core_at(way)};
+    };
+    pod_links_ = add_links(static_cast<std::size_t>(shape_.pods) * uplinks() * width_, rate(),
+                           into_switch(), into_switch(), ends);
   }
 
   Settings settings_;
   Shape shape_;
-  std::vector<NodeId> leaves_, upper_, cores_;
-  std::vector<ResourceId> nic_tx_, nic_rx_, leaf_up_, leaf_down_, pod_up_, pod_down_;
+  bool ecmp_ = settings_.routing == "ecmp";
+  std::uint32_t width_ = static_cast<std::uint32_t>(std::max(1, shape_.leaves_per_pod));
+  NodeId leaves_, upper_, cores_;  ///< the first of each
+  LinkPairs leaf_links_, pod_links_;
 };
 
 class FatTreePlugin : public TopologyPlugin {

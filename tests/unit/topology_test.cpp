@@ -1,41 +1,18 @@
 // Topologies: counts by formula, and routes and trees that really connect what they should.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 
 #include "sim/routes.hpp"
-#include "sim/topology_graph.hpp"
-#include "tests/support_scenario.hpp"
+#include "tests/support_topology.hpp"
 
 namespace trainyard {
 namespace {
 
-struct Built {
-  LoadedScenario loaded;
-  std::unique_ptr<Topology> topology;
-};
-
-Built build(int servers, int nics, const std::string& network,
-            const std::vector<std::string>& more = {}) {
-  testing::Ideal c;
-  c.servers = servers;
-  c.gpus_per_server = nics;
-  LoadOptions options;
-  options.sets = {"cluster.network=" + network};
-  options.sets.insert(options.sets.end(), more.begin(), more.end());
-  Built b{load_scenario_text(testing::ideal_scenario(c, R"("probes": {"p": {"bytes": "1 B"}})"),
-                             "t", options),
-          nullptr};
-  b.topology = b.loaded.scenario.cluster.network->build(b.loaded.scenario.cluster.server, servers);
-  return b;
-}
-
-std::string fat_tree(int tiers, int radix, int rails, double oversubscription,
-                     const std::string& routing = "d-mod-k") {
-  return fmt::format(
-      R"({{"kind":"fat-tree","tiers":{},"rails":{},"oversubscription":{},"routing":"{}","switch":{{"ports":{},"rate":"50 GB/s"}}}})",
-      tiers, rails, oversubscription, routing, radix);
-}
+using testing::build;
+using testing::Built;
+using testing::fat_tree;
 
 // L = R·ceil(N/R / d) leaves; pods of 16 leaves with 20 aggregation switches; 20·2 cores.
 TEST(FatTree, CountsOfTheDgxA100Fabric) {
@@ -58,38 +35,36 @@ TEST(FatTree, TooFewPortsIsADesignError) {
   EXPECT_THROW(build(4, 2, fat_tree(2, 8, 3, 1)), DesignError) << "3 rails do not divide 2 NICs";
 }
 
-void expect_connected(const Built& b, const std::string& what) {
-  const Topology& t = *b.topology;
-  const auto nics = static_cast<std::size_t>(t.servers() * t.nics_per_server());
-  for (std::size_t i = 0; i < nics; ++i) {
-    for (std::size_t j = 0; j < nics; ++j) {
-      if (i == j) continue;
-      const auto nic = [&](std::size_t n) {
-        return t.nic_node(ServerId(n / static_cast<std::size_t>(t.nics_per_server())),
-                          static_cast<int>(n) % t.nics_per_server());
-      };
-      std::vector<ResourceId> links;
-      t.route(nic(i), nic(j), links);
-      NodeId at = nic(i);
-      std::set<ResourceId> seen;
-      for (const ResourceId link : links) {
-        ASSERT_EQ(t.resource(link).from, at) << what;
-        ASSERT_TRUE(seen.insert(link).second) << what;
-        at = t.resource(link).to;
-      }
-      ASSERT_EQ(at, nic(j)) << what;
-      ASSERT_LE(links.size(), 6U) << what;
-    }
-  }
+NodeId nic_of(const Topology& t, std::size_t i) {
+  const auto per_server = static_cast<std::size_t>(t.nics_per_server());
+  return t.nic_node(ServerId(i / per_server), static_cast<int>(i % per_server));
 }
 
-TEST(FatTree, EveryRouteConnectsItsEnds) {
+void expect_connected(const Topology& t, std::size_t i, std::size_t j, const std::string& what) {
+  const Route links = t.route(nic_of(t, i), nic_of(t, j));
+  NodeId at = nic_of(t, i);
+  std::set<ResourceId> seen;
+  for (const ResourceId link : links) {
+    ASSERT_EQ(t.resource(link).from, at) << what;
+    ASSERT_TRUE(seen.insert(link).second) << what;
+    at = t.resource(link).to;
+  }
+  ASSERT_EQ(at, nic_of(t, j)) << what;
+  ASSERT_LE(links.size(), 6U) << what;
+}
+
+TEST(Topology, EveryRouteConnectsItsEnds) {
   for (const std::string routing : {"d-mod-k", "ecmp"}) {
-    expect_connected(build(16, 1, fat_tree(2, 8, 1, 1, routing)), "2 tiers");
-    expect_connected(build(16, 2, fat_tree(2, 16, 2, 3, routing)),
-                     "2 tiers, rails, oversubscribed");
-    expect_connected(build(16, 1, fat_tree(3, 4, 1, 1, routing)), "3 tiers");
-    expect_connected(build(12, 2, fat_tree(3, 8, 2, 1, routing)), "3 tiers, rails");
+    for (const testing::Shape& shape : testing::shapes(routing)) {
+      const Built b = build(shape.servers, shape.nics, shape.network);
+      const auto nics =
+          static_cast<std::size_t>(shape.servers) * static_cast<std::size_t>(shape.nics);
+      for (std::size_t i = 0; i < nics; ++i) {
+        for (std::size_t j = 0; j < nics; ++j) {
+          if (i != j) expect_connected(*b.topology, i, j, shape.what);
+        }
+      }
+    }
   }
 }
 
@@ -99,10 +74,9 @@ TEST(FatTree, DestinationRoutingSpreadsAPermutation) {
   const Built b = build(8, 1, fat_tree(2, 8, 1, 1));
   std::set<ResourceId> used;
   for (std::size_t i = 0; i < 4; ++i) {
-    std::vector<ResourceId> links;
-    b.topology->route(b.topology->nic_node(ServerId(i), 0),
-                      b.topology->nic_node(ServerId(4 + i), 0), links);
-    for (const ResourceId link : links) EXPECT_TRUE(used.insert(link).second);
+    const Topology& t = *b.topology;
+    for (const ResourceId link : t.route(nic_of(t, i), nic_of(t, 4 + i)))
+      EXPECT_TRUE(used.insert(link).second);
   }
 }
 
@@ -118,7 +92,7 @@ TEST(FatTree, AggregationTreesSpanTheirMembers) {
       std::map<NodeId, NodeId> parent;
       int leaves = 0;
       for (const TreeEdge& e : tree.edges) {
-        const Resource& up = b.topology->resource(e.up);
+        const Resource up = b.topology->resource(e.up);
         EXPECT_TRUE(parent.emplace(up.from, up.to).second);
         EXPECT_EQ(b.topology->resource(e.down).from, up.to);
         EXPECT_EQ(b.topology->resource(e.down).to, up.from);
@@ -136,12 +110,60 @@ TEST(FatTree, AggregationTreesSpanTheirMembers) {
   }
 }
 
-TEST(Topology, GraphHoldsEveryEdge) {
-  const Built b = build(4, 2, fat_tree(2, 8, 2, 1));
-  std::size_t edges = 0;
-  for (const Resource& r : b.topology->resources()) edges += r.from.valid() ? 1 : 0;
-  EXPECT_EQ(boost::num_edges(b.topology->graph()), edges);
-  EXPECT_EQ(b.topology->resource_name(b.topology->host_memory(ServerId(2))), "server2 host memory");
+/// 16,384 servers of 8 GPUs and 8 NICs on 8 rails of 128-port switches. By hand: leaves of 64 NICs,
+/// 8 · 16384/64 = 2048 of them, in 32 pods of 64 with 64 switches each; 32 · 64/C <= 128 wants
+/// C = 16, so 64 · 16 cores.
+Built large(const std::string& routing = "d-mod-k") {
+  return build(16384, 8, fat_tree(3, 128, 8, 1, routing));
+}
+
+TEST(LargeFatTree, CountsByHand) {
+  const Built b = large();
+  EXPECT_EQ(b.topology->switches(), 2048U + 32 * 64 + 64 * 16);
+  EXPECT_EQ(b.topology->fabric_links(), 131072U + 2048 * 64 + 32 * 64 * 64);
+  EXPECT_EQ(b.topology->nodes(), 16384U * (1 + 8 + 8) + 5120);
+  // Per server 8 NVLinks and 8 PCIe links both ways, memory and cores.
+  EXPECT_EQ(b.topology->resource_count(), 16384U * 34 + 2 * 393216);
+}
+
+// Server 10000's NIC 3 is place 10000 of rail 3: port 10000 % 64 = 16 of the rail's leaf 156, leaf
+// 156 · 8 + 3 = 1251, which is leaf 35 of pod 19. By destination: uplink 16, core uplink 35, which
+// ends at core 16 · 16 + 35 % 16 = 259; aggregation switch 16 of pod 0 and of pod 19.
+TEST(LargeFatTree, ARouteByHand) {
+  const Built b = large();
+  const Topology& t = *b.topology;
+  std::vector<std::string> names;
+  for (const ResourceId link : t.route(t.nic_node(ServerId(5), 0), t.nic_node(ServerId(10000), 3)))
+    names.push_back(t.resource_name(link));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "server5/nic0 -> switch1.0", "switch1.0 -> switch2.16",
+                       "switch2.16 -> switch3.259", "switch3.259 -> switch2.1232",
+                       "switch2.1232 -> switch1.1251", "switch1.1251 -> server10000/nic3"}));
+}
+
+TEST(LargeFatTree, RoutesOfRandomPairsConnectTheirEnds) {
+  for (const std::string routing : {"d-mod-k", "ecmp"}) {
+    const Built b = large(routing);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 2000; ++i) {
+      const std::size_t from = random() % 131072, to = random() % 131072;
+      if (from != to) expect_connected(*b.topology, from, to, routing);
+    }
+  }
+}
+
+// Rail 0 of every server: 256 leaves of 64 below 32 switches of 8 below one core.
+TEST(LargeFatTree, AnAggregationTreeByHand) {
+  const Built b = large();
+  std::vector<NodeId> nics;
+  for (std::size_t s = 0; s < 16384; ++s) nics.push_back(b.topology->nic_node(ServerId(s), 0));
+  const AggregationTree tree = b.topology->aggregation_tree(nics, 0);
+  EXPECT_EQ(tree.depth, 3);
+  EXPECT_EQ(tree.widest, 64);
+  EXPECT_EQ(tree.switches.size(), 256U + 32 + 1);
+  EXPECT_EQ(tree.edges.size(), 16384U + 256 + 32);
+  EXPECT_EQ(tree.edges.back().level, 2);
+  EXPECT_EQ(tree.edges.back().leaves, 512);
 }
 
 // The network stack on a DPU's few slow cores: 2 x 8 cores of 0.35 move a node's bytes at
