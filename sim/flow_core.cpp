@@ -1,7 +1,8 @@
 #include "sim/flow_core.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+#include <tuple>
 
 #include "sim/error.hpp"
 #include "sim/executor.hpp"
@@ -18,87 +19,84 @@ bool due(double date, double now) { return date <= now + rounding_of(now); }
 FlowCore::FlowCore(const std::vector<double>& capacities)
     : solver_(capacities), carried_(capacities.size(), 0.0) {}
 
-std::size_t FlowCore::new_slot() {
+ResourceId FlowCore::add_resource(double capacity) {
+  carried_.push_back(0);
+  return solver_.add_resource(capacity);
+}
+
+FlowCore::Index FlowCore::new_slot(OpId op) {
+  Index slot = static_cast<Index>(slots_.size());
   if (free_.empty()) {
+    require(slots_.size() < kNone, "FlowCore: too much runs at once");
     slots_.emplace_back();
-    return slots_.size() - 1;
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+    slots_[slot] = Slot();
   }
-  const std::size_t slot = free_.back();
-  free_.pop_back();
-  slots_[slot] = Slot();
+  slots_[slot].op = op;
   return slot;
 }
 
+void FlowCore::free_slot(Index slot) {
+  ended_.push_back(slots_[slot].op);
+  slots_[slot].op = OpId();
+  free_.push_back(slot);
+}
+
 void FlowCore::start_pause(OpId op, double seconds) {
-  const std::size_t slot = new_slot();
-  slots_[slot].op = op;
+  const Index slot = new_slot(op);
   slots_[slot].date = now_ + seconds;
-  if (pause_of_op_.size() <= op.index()) pause_of_op_.resize(op.index() + 1);
+  if (pause_of_op_.size() <= op.index()) pause_of_op_.resize(op.index() + 1, kNone);
   pause_of_op_[op.index()] = slot;
-  push(slot);
+  calendar_.set(slot, slots_[slot].date);
 }
 
 void FlowCore::restart_pause(OpId op, double seconds) {
-  require(op.index() < pause_of_op_.size(), "restart of a pause that never began");
-  const std::size_t slot = pause_of_op_[op.index()];
-  require(slots_[slot].op == op && slots_[slot].state == State::kPause,
-          "restart of a pause that is over");
-  move_to(slot, now_ + seconds);
+  require(op.index() < pause_of_op_.size() && pause_of_op_[op.index()] != kNone,
+          "restart of a pause that never began");
+  const Index slot = pause_of_op_[op.index()];
+  Slot& s = slots_[slot];
+  require(s.op == op && s.phase == Phase::kPause, "restart of a pause that is over");
+  s.date = now_ + seconds;
+  calendar_.set(slot, s.date);
 }
 
 void FlowCore::start_flow(OpId op, const FlowPath& path, double bytes) {
-  const std::size_t slot = new_slot();
+  const Index slot = new_slot(op);
   Slot& s = slots_[slot];
-  s.op = op;
-  s.path = &path;
-  s.bytes = bytes;
-  s.left = bytes;
-  // Nothing holds it back: it moves in no time.
-  if (path.shares.empty() && path.bound.si() == kNever) s.left = 0;
-  s.state = State::kLatency;
+  s.phase = Phase::kLatency;
   s.date = now_ + path.latency.si();
-  if (path.latency.si() <= 0 && s.left > 0) {
-    begin_flowing(slot);
+  // Where nothing holds it back it moves in no time.
+  if (bytes > 0 && !(path.shares.empty() && path.bound.si() == kNever)) {
+    s.bytes = bytes;
+    s.group = group_of(path);
+    if (groups_[s.group].users++ == 0) ++used_groups_;
+    if (path.latency.si() <= 0) return begin_flowing(slot);
   }
-  push(slot);
-}
-
-void FlowCore::begin_flowing(std::size_t slot) {
-  Slot& s = slots_[slot];
-  s.state = State::kFlowing;
-  s.since = now_;
-  s.rate = 0;
-  s.date = kNever;
-  s.flow = solver_.add(s.path->shares, s.path->fairness, s.path->bound.si());
-  if (slot_of_flow_.size() <= s.flow.index()) slot_of_flow_.resize(s.flow.index() + 1);
-  slot_of_flow_[s.flow.index()] = slot;
-  changed_ = true;
-}
-
-// Carried bytes are counted whole at the end, not in pieces as rates change: exact, and cheaper.
-void FlowCore::end_flow(Slot& s) {
-  for (const Share& share : s.path->shares)
-    carried_[share.resource.index()] += share.weight * s.bytes;
-  solver_.remove(s.flow);
-  changed_ = true;
+  calendar_.set(slot, s.date);
 }
 
 double FlowCore::next_date() {
   settle();
-  return heap_.empty() ? kNever : slots_[heap_.front()].date;
+  return calendar_.empty() ? kNever : calendar_.first_date();
 }
 
 void FlowCore::settle() {
-  if (!changed_) return;
-  changed_ = false;
-  for (const FlowId flow : solver_.solve()) {
-    const std::size_t slot = slot_of_flow_[flow.index()];
-    Slot& s = slots_[slot];
-    s.left = std::max(0.0, s.left - (now_ - s.since) * s.rate);
-    s.since = now_;
-    s.rate = solver_.rate(flow);
-    move_to(slot, now_ + s.left / s.rate);
+  if (touched_.empty()) return;
+  bool changed = false;
+  for (const Index g : touched_) changed |= tell_solver(groups_[g]);
+  if (changed) {
+    for (const FlowId flow : solver_.solve()) {
+      set_rate(groups_[group_of_flow_[flow.index()]], solver_.rate(flow));
+    }
   }
+  for (const Index g : touched_) {
+    groups_[g].touched = false;
+    if (groups_[g].flowing > 0) enter(groups_[g]);
+  }
+  touched_.clear();
+  forget_unused();
 }
 
 void FlowCore::pass_to(double date) {
@@ -109,86 +107,72 @@ void FlowCore::pass_to(double date) {
 
 void FlowCore::advance(double date) {
   require(date >= now_, "time must not run backwards");
+  if (date > now_) settle();
   now_ = date;
   ended_.clear();
-  while (!heap_.empty() && due(slots_[heap_.front()].date, now_)) {
-    const std::size_t slot = heap_.front();
-    Slot& s = slots_[slot];
-    if (s.state == State::kLatency && s.left > 0) {
-      begin_flowing(slot);
-      sift_down(0);
+  while (!calendar_.empty() && due(calendar_.first_date(), now_)) {
+    const Index slot = calendar_.first();
+    if (slots_[slot].phase == Phase::kFlowing) {
+      end_first(slots_[slot].group);
       continue;
     }
-    if (s.state == State::kFlowing) end_flow(s);
-    ended_.push_back(s.op);
-    s.op = OpId();
-    pop_top();
-    free_.push_back(slot);
+    calendar_.pop();
+    if (slots_[slot].group == kNone) {
+      free_slot(slot);
+    } else {
+      begin_flowing(slot);
+    }
   }
   std::sort(ended_.begin(), ended_.end());
 }
 
-bool FlowCore::earlier(std::size_t a, std::size_t b) const {
-  const Slot& x = slots_[a];
-  const Slot& y = slots_[b];
-  return x.date != y.date ? x.date < y.date : x.op < y.op;
-}
-
-void FlowCore::push(std::size_t slot) {
-  slots_[slot].at = heap_.size();
-  heap_.push_back(slot);
-  sift_up(heap_.size() - 1);
-}
-
-void FlowCore::move_to(std::size_t slot, double date) {
-  const bool later = date > slots_[slot].date;
-  slots_[slot].date = date;
-  if (later) {
-    sift_down(slots_[slot].at);
+/// The group's first flow is through. It need not be the one in the calendar: one that has joined
+/// at this date may have even less to move.
+void FlowCore::end_first(Index group) {
+  Group& g = groups_[group];
+  const Index ended = g.first;
+  g.carried += slots_[ended].bytes;
+  take_first(g);
+  free_slot(ended);
+  --g.flowing;
+  if (--g.users == 0) --used_groups_;
+  touch(group);
+  if (g.flowing > 0) {
+    enter(g);
   } else {
-    sift_up(slots_[slot].at);
+    calendar_.pop();
+    g.queued = kNone;
   }
 }
 
-void FlowCore::pop_top() {
-  const std::size_t last = heap_.back();
-  heap_.pop_back();
-  if (heap_.empty()) return;
-  heap_.front() = last;
-  slots_[last].at = 0;
-  sift_down(0);
-}
-
-// A 4-ary heap: half the levels of a binary one, and its four children share a cache line.
-void FlowCore::sift_up(std::size_t at) {
-  const std::size_t slot = heap_[at];
-  while (at > 0) {
-    const std::size_t parent = (at - 1) / 4;
-    if (!earlier(slot, heap_[parent])) break;
-    heap_[at] = heap_[parent];
-    slots_[heap_[at]].at = at;
-    at = parent;
-  }
-  heap_[at] = slot;
-  slots_[slot].at = at;
-}
-
-void FlowCore::sift_down(std::size_t at) {
-  const std::size_t slot = heap_[at];
-  while (true) {
-    const std::size_t first = at * 4 + 1;
-    if (first >= heap_.size()) break;
-    std::size_t best = first;
-    for (std::size_t c = first + 1; c < std::min(first + 4, heap_.size()); ++c) {
-      if (earlier(heap_[c], heap_[best])) best = c;
+std::vector<FlowCore::Running> FlowCore::running() const {
+  std::vector<std::pair<double, Running>> found;
+  for (Index i = 0; i < slots_.size(); ++i) {
+    const Slot& s = slots_[i];
+    if (!s.op.valid()) continue;
+    if (s.phase == Phase::kFlowing) {
+      const Group& g = groups_[s.group];
+      found.push_back({end_of(g, i), {s.op, s.phase, left_of(g, s), g.rate}});
+    } else {
+      found.push_back({s.date, {s.op, s.phase, s.date - now_, 0}});
     }
-    if (!earlier(heap_[best], slot)) break;
-    heap_[at] = heap_[best];
-    slots_[heap_[at]].at = at;
-    at = best;
   }
-  heap_[at] = slot;
-  slots_[slot].at = at;
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.op, a.first) < std::tie(b.second.op, b.first);
+  });
+  std::vector<Running> result;
+  result.reserve(found.size());
+  for (const auto& [date, running] : found) result.push_back(running);
+  return result;
+}
+
+std::vector<double> FlowCore::carried() const {
+  std::vector<double> carried = carried_;
+  for (const Group& g : groups_) {
+    if (g.carried == 0) continue;
+    for (const Share& s : g.path->shares) carried[s.resource.index()] += s.weight * g.carried;
+  }
+  return carried;
 }
 
 }  // namespace trainyard

@@ -1,10 +1,10 @@
 // The levels of FlowSolver.
 //
-// Invariant between solves: the saturation level of every resource is what evaluate() gives, and
-// the level of every flow the least of its limits. During a solve every resource that may violate
-// it is queued, with a key no higher than the lesser of its old and its right saturation level.
-// Taking the lowest key first makes what lies below final, since evaluate() reads nothing above its
-// result:
+// Invariant between solves: the saturation level of every contended resource is what evaluate()
+// gives, and the level of every flow the least of its limit and of those saturation levels. During
+// a solve every resource that may violate it is queued, with a key no higher than the lesser of its
+// old and its right saturation level. Taking the lowest key first makes what lies below final,
+// since evaluate() reads nothing above its result:
 // - right < old: `lower` settles the resource for good.
 // - right > old: `raise` withdraws the old level, and the flows that it held go up with it.
 #include <algorithm>
@@ -46,30 +46,30 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 }  // namespace
 
 void FlowSolver::relevel() {
-  if (dirty_.empty()) return;
+  for (const Index flow : relimits_) relimit(flow);
+  relimits_.clear();
   if (mode_ == Relevel::kChanged && repair()) return;
   relevel_components();
 }
 
 /// Re-levels what the changes move. False, with the levels half repaired, where starting over is
-/// cheaper (measured on random traffic): an eighth of the resources in use lost the level they had,
-/// or the repair evaluates twice as many as there are.
+/// cheaper (measured on random traffic): an eighth of the contended resources lost the level they
+/// had, or the repair evaluates twice as many as there are.
 bool FlowSolver::repair() {
   std::size_t lost = 0;
   for (const Index r : dirty_) {
-    consider(r);
-    const bool moved = candidate_[r] != saturation_[r] && saturation_[r] < kInfinity;
-    if (moved && !uses_[r].empty()) ++lost;
+    const double saturation = resources_[r].saturation;
+    if (consider(r) && saturation < kInfinity) ++lost;
   }
-  const bool settled = lost <= 16 + resources_in_use_ / 8 && settle(64 + 2 * resources_in_use_);
-  for (const Index r : raises_) raised_[r] = 0;
+  const bool settled = lost <= 16 + contended_count_ / 8 && settle(64 + 2 * contended_count_);
+  for (const Index r : raises_) resources_[r].raised = false;
   raises_.clear();
   if (!settled) abandon_queue();
   return settled;
 }
 
 void FlowSolver::abandon_queue() {
-  for (const Due& due : queue_) due_key_[due.resource] = kNotQueued;
+  for (const Due& due : queue_) resources_[due.resource].due_key = kNotQueued;
   queue_.clear();
 }
 
@@ -90,19 +90,20 @@ void FlowSolver::relevel_components() {
 void FlowSolver::collect_component(Index resource) {
   std::size_t next = component_.size();
   const auto reach = [this](Index r) {
-    if (std::exchange(resource_walk_[r], walk_) == walk_) return;
-    saturation_[r] = kInfinity;
+    if (std::exchange(resources_[r].walk, walk_) == walk_) return;
+    resources_[r].saturation = kInfinity;
     component_.push_back(r);
   };
+  if (!contended(resources_[resource])) return;
   for (reach(resource); next < component_.size(); ++next) {
-    for (const Use& use : uses_[component_[next]]) {
+    for (const Use& use : uses(resources_[component_[next]])) {
       const Index flow = use.flow;
       if (std::exchange(flow_walk_[flow], walk_) == walk_) continue;
       note(flow);
       Flow& f = flows_[flow];
-      f.level = f.ceiling;
+      f.level = f.limit;
       f.bottleneck = kNone;
-      for (Index i = 0; i < f.share_count; ++i) reach(f.resource(i));
+      for (const Entry& e : contended(f)) reach(e.resource);
     }
   }
 }
@@ -111,55 +112,60 @@ void FlowSolver::collect_component(Index resource) {
 /// `budget` and levels were withdrawn: until then, starting over would only repeat the work.
 bool FlowSolver::settle(std::uint64_t budget) {
   for (std::uint64_t evaluated = 0; !queue_.empty();) {
-    const auto [key, r] = queue_.front();
+    const auto [key, index] = queue_.front();
+    Resource& r = resources_[index];
     std::pop_heap(queue_.begin(), queue_.end(), kLater);
     queue_.pop_back();
-    if (due_key_[r] != key) continue;  // queued again with a lower key, or done
-    if (fresh_[r] == 0) {
-      evaluate(r);
+    if (r.due_key != key) continue;  // queued again with a lower key, or done
+    if (!r.fresh) {
+      evaluate(index);
       // The filling level does not fall, whatever the sums of an ill-conditioned resource say.
-      if (from_scratch_) candidate_[r] = std::max(candidate_[r], key);
+      if (from_scratch_) r.candidate = std::max(r.candidate, key);
       if (++evaluated > budget && !raises_.empty()) {
-        push(r, key);  // abandon_queue() is to find it
+        push(index, key);  // abandon_queue() is to find it
         return false;
       }
     }
-    due_key_[r] = kNotQueued;
-    const double right = candidate_[r];
-    if (right == saturation_[r]) continue;
-    const double due = std::min(right, saturation_[r]);
+    r.due_key = kNotQueued;
+    const double right = r.candidate;
+    if (right == r.saturation) continue;
+    const double due = std::min(right, r.saturation);
     if (!queue_.empty() && queue_.front().key < due) {
-      push(r, due);
-    } else if (right < saturation_[r]) {
-      lower(r, right);
+      push(index, due);
+    } else if (right < r.saturation) {
+      lower(index, right);
     } else {
-      raise(r, right);
+      raise(index, right);
     }
   }
   return true;
 }
 
-/// Queues a resource that a change from outside may have made inconsistent.
-void FlowSolver::consider(Index resource) {
+/// Queues a resource that a change from outside may have made inconsistent; true if it has.
+bool FlowSolver::consider(Index resource) {
+  Resource& r = resources_[resource];
+  // One that is nobody's or somebody's own keeps its last level: what comes back finds it right.
+  if (!contended(r)) return false;
   evaluate(resource);
-  const double due = std::min(candidate_[resource], saturation_[resource]);
-  if (candidate_[resource] != saturation_[resource]) push(resource, due);
+  if (r.candidate == r.saturation) return false;
+  push(resource, std::min(r.candidate, r.saturation));
+  return true;
 }
 
 /// The resource saturates at `level`, lower than was thought: so do the flows that are above.
 void FlowSolver::lower(Index resource, double level) {
-  saturation_[resource] = level;
-  for (const Use& use : uses_[resource]) {
+  resources_[resource].saturation = level;
+  for (const Use& use : uses(resources_[resource])) {
     Flow& flow = flows_[use.flow];
     if (flow.level <= level) {
-      if (flow.bottleneck != kNone) fresh_[flow.bottleneck] = 0;
+      if (flow.bottleneck != kNone) resources_[flow.bottleneck].fresh = false;
       continue;
     }
     flow.level = level;
     flow.bottleneck = resource;
     note(use.flow);
-    for (Index i = 0; i < flow.share_count; ++i) {
-      if (flow.resource(i) != resource) relieve(flow.resource(i), level);
+    for (const Entry& e : contended(flow)) {
+      if (e.resource != resource) relieve(e.resource, level);
     }
   }
 }
@@ -167,8 +173,8 @@ void FlowSolver::lower(Index resource, double level) {
 /// A flow on the resource now stops at `level`. That can only raise the resource's own saturation
 /// level, so what it is now will do as a key, and one that is not saturated stays so.
 void FlowSolver::relieve(Index resource, double level) {
-  fresh_[resource] = 0;
-  const double saturation = saturation_[resource];
+  resources_[resource].fresh = false;
+  const double saturation = resources_[resource].saturation;
   if (saturation > level && saturation < kInfinity && !from_scratch_) enqueue(resource, saturation);
 }
 
@@ -176,11 +182,12 @@ void FlowSolver::relieve(Index resource, double level) {
 /// as well; the first time in a solve we count on that, the second we withdraw the level
 /// altogether, so that the number of raises stays bounded.
 void FlowSolver::raise(Index resource, double level) {
-  const bool withdraw = std::exchange(raised_[resource], 1) != 0;
+  Resource& r = resources_[resource];
+  const bool withdraw = std::exchange(r.raised, true);
   if (!withdraw) raises_.push_back(resource);
-  const double old = std::exchange(saturation_[resource], withdraw ? kInfinity : level);
+  const double old = std::exchange(r.saturation, withdraw ? kInfinity : level);
   if (withdraw && level < kInfinity) push(resource, level);
-  for (const Use& use : uses_[resource]) {
+  for (const Use& use : uses(r)) {
     Flow& flow = flows_[use.flow];
     if (flow.bottleneck == resource) {
       assign_level(flow);
@@ -189,43 +196,47 @@ void FlowSolver::raise(Index resource, double level) {
         disturb_others(flow, resource, old);
       }
     }
-    if (flow.bottleneck != kNone && flow.bottleneck != resource) fresh_[flow.bottleneck] = 0;
+    if (flow.bottleneck != kNone && flow.bottleneck != resource) {
+      resources_[flow.bottleneck].fresh = false;
+    }
   }
 }
 
 /// The flow went on from `level`: wherever it is, others may have to stop earlier, but above
 /// `level`.
 void FlowSolver::disturb_others(const Flow& flow, Index resource, double level) {
-  for (Index i = 0; i < flow.share_count; ++i) {
-    const Index other = flow.resource(i);
+  for (const Entry& e : contended(flow)) {
+    const Index other = e.resource;
     if (other == resource) continue;
-    fresh_[other] = 0;
-    if (saturation_[other] > level) enqueue(other, level);
+    resources_[other].fresh = false;
+    if (resources_[other].saturation > level) enqueue(other, level);
   }
 }
 
 /// Makes sure that the resource is looked at again when the level reaches `key`.
 void FlowSolver::enqueue(Index resource, double key) {
-  fresh_[resource] = 0;
-  if (due_key_[resource] == kNotQueued || key < due_key_[resource]) push(resource, key);
+  Resource& r = resources_[resource];
+  r.fresh = false;
+  if (r.due_key == kNotQueued || key < r.due_key) push(resource, key);
 }
 
 void FlowSolver::push(Index resource, double key) {
-  due_key_[resource] = key;
+  resources_[resource].due_key = key;
   queue_.push_back({key, resource});
   std::push_heap(queue_.begin(), queue_.end(), kLater);
 }
 
 void FlowSolver::evaluate(Index resource) {
   ++counters_.evaluations;
+  Resource& r = resources_[resource];
   contenders_.clear();
-  for (const Use& use : uses_[resource]) {
+  for (const Use& use : uses(r)) {
     const Flow& flow = flows_[use.flow];
     const bool held_here = flow.bottleneck == resource;
     contenders_.push_back({held_here ? level_without(flow, resource) : flow.level, use.demand});
   }
-  candidate_[resource] = saturation_level(capacity_[resource]);
-  fresh_[resource] = 1;
+  r.candidate = saturation_level(r.capacity);
+  r.fresh = true;
 }
 
 /// The level at which contenders_ fill the capacity, those with a lower limit taking what they get
@@ -257,22 +268,20 @@ double FlowSolver::saturation_level(double capacity) {
 }
 
 void FlowSolver::assign_level(Flow& flow) const {
-  flow.level = flow.ceiling;
+  flow.level = flow.limit;
   flow.bottleneck = kNone;
-  for (Index i = 0; i < flow.share_count; ++i) {
-    const Index r = flow.resource(i);
-    if (saturation_[r] >= flow.level) continue;
-    flow.level = saturation_[r];
-    flow.bottleneck = r;
+  for (const Entry& e : contended(flow)) {
+    if (resources_[e.resource].saturation >= flow.level) continue;
+    flow.level = resources_[e.resource].saturation;
+    flow.bottleneck = e.resource;
   }
 }
 
 /// What would limit the flow if the resource did not.
 double FlowSolver::level_without(const Flow& flow, Index resource) const {
-  double level = flow.ceiling;
-  for (Index i = 0; i < flow.share_count; ++i) {
-    const Index r = flow.resource(i);
-    if (r != resource) level = std::min(level, saturation_[r]);
+  double level = flow.limit;
+  for (const Entry& e : contended(flow)) {
+    if (e.resource != resource) level = std::min(level, resources_[e.resource].saturation);
   }
   return level;
 }

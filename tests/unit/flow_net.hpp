@@ -34,13 +34,15 @@ class Net {
         component_(capacities, Relevel::kComponent) {}
 
   /// The id in both solvers: same calls, same slots.
-  FlowId add(const Uses& uses, double fairness = 1, double bound = kInfinity) {
+  FlowId add(const Uses& uses, double fairness = 1, double bound = kInfinity,
+             std::uint32_t members = 1) {
     std::vector<Share>& shares = paths_.emplace_back();
     for (const auto& [resource, weight] : uses) shares.push_back({ResourceId(resource), weight});
-    const FlowId id = repaired_.add(shares, fairness, bound);
-    EXPECT_EQ(id, component_.add(shares, fairness, bound));
+    const FlowId id = repaired_.add(shares, fairness, bound, members);
+    EXPECT_EQ(id, component_.add(shares, fairness, bound, members));
     EXPECT_FALSE(live_.contains(id));
     live_[id] = {uses, fairness, bound};
+    members_[id] = members;
     published_[id] = 0;
     return id;
   }
@@ -52,11 +54,22 @@ class Net {
     published_.erase(id);
   }
 
+  void set_members(FlowId id, std::uint32_t members) {
+    repaired_.set_members(id, members);
+    component_.set_members(id, members);
+    members_[id] = members;
+  }
+
   void solve() {
     const auto changed = repaired_.solve();
     component_.solve();
     check_report({changed.begin(), changed.end()});
     for (const auto& [id, flow] : live_) {
+      if (members(id) == 0) {
+        EXPECT_EQ(rate(id), 0);
+        EXPECT_EQ(component_.rate(id), 0);
+        continue;
+      }
       EXPECT_GT(rate(id), 0);
       EXPECT_LE(rate(id), flow.bound);
       EXPECT_NEAR(rate(id) / component_.rate(id), 1, 1e-12) << "flow " << id.index();
@@ -72,19 +85,23 @@ class Net {
   /// all that is left for some flows then).
   void expect_oracle(double tolerance, bool of_capacity = false) const {
     std::vector<oracle::DenseFlow> flows;
-    for (const auto& entry : live_) flows.push_back(entry.second);
+    for (const auto& [id, flow] : live_) flows.insert(flows.end(), members(id), flow);
     const std::vector<double> expected = oracle::dense_maxmin(capacities_, flows);
     std::size_t i = 0;
     for (const auto& [id, flow] : live_) {
+      if (members(id) == 0) continue;
       double scale = of_capacity ? flow.bound : expected[i];
       for (const auto& [r, weight] : flow.uses) {
         if (of_capacity) scale = std::min(scale, capacities_[r] / weight);
       }
-      EXPECT_NEAR(rate(id), expected[i++], tolerance * scale) << "flow " << id.index();
+      EXPECT_NEAR(rate(id), expected[i], tolerance * scale) << "flow " << id.index();
+      i += members(id);
     }
   }
 
   double rate(FlowId id) const { return repaired_.rate(id); }
+  double reference_rate(FlowId id) const { return component_.rate(id); }
+  std::uint32_t members(FlowId id) const { return members_.at(id); }
   double load(std::size_t resource) const { return repaired_.load(ResourceId(resource)); }
   const FlowSolver& solver() const { return repaired_; }
   std::size_t size() const { return live_.size(); }
@@ -105,7 +122,7 @@ class Net {
   void check_loads(const FlowSolver& solver) const {
     std::vector<double> load(capacities_.size(), 0);
     for (const auto& [id, flow] : live_) {
-      for (const auto& [r, weight] : flow.uses) load[r] += weight * solver.rate(id);
+      for (const auto& [r, weight] : flow.uses) load[r] += weight * solver.rate(id) * members(id);
     }
     for (std::size_t r = 0; r < load.size(); ++r) {
       EXPECT_NEAR(solver.load(ResourceId(r)), load[r], 1e-12 * load[r]) << "resource " << r;
@@ -124,7 +141,7 @@ class Net {
     }
     for (const auto& [id, flow] : live_) {
       const double level = solver.rate(id) / flow.fairness;
-      bool held = solver.rate(id) == flow.bound;
+      bool held = solver.rate(id) == flow.bound || members(id) == 0;
       for (const auto& use : flow.uses) {
         const std::size_t r = use.first;
         const bool full = solver.load(ResourceId(r)) >= capacities_[r] * (1 - 1e-12);
@@ -139,6 +156,7 @@ class Net {
   FlowSolver repaired_;
   FlowSolver component_;
   std::map<FlowId, oracle::DenseFlow> live_;
+  std::map<FlowId, std::uint32_t> members_;
   std::map<FlowId, double> published_;
 };
 

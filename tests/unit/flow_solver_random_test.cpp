@@ -52,7 +52,8 @@ void add_random_flow(Net& net, Draw& draw, std::size_t resources) {
     uses.emplace_back(r, draw.weight());
   }
   const bool bounded = uses.empty() || draw.random.one_in(4);
-  net.add(uses, draw.fairness(), bounded ? draw.value(0.5, 40) : kInfinity);
+  const double bound = bounded ? draw.value(0.5, 40) : kInfinity;
+  net.add(uses, draw.fairness(), bound, static_cast<std::uint32_t>(draw.random.below(4)));
 }
 
 void run_random_case(std::uint64_t seed, Numbers numbers) {
@@ -61,8 +62,12 @@ void run_random_case(std::uint64_t seed, Numbers numbers) {
   Net net(draw_capacities(draw, resources));
   for (int step = 0; step < 25; ++step) {
     for (std::size_t changes = 1 + draw.random.below(4); changes > 0; --changes) {
-      if (net.size() > 0 && draw.random.below(5) < 2) {
+      const std::size_t kind = net.size() == 0 ? 9 : draw.random.below(10);
+      if (kind < 3) {
         net.remove(net.pick(draw.random.below(net.size())));
+      } else if (kind < 6) {
+        net.set_members(net.pick(draw.random.below(net.size())),
+                        static_cast<std::uint32_t>(draw.random.below(4)));
       } else {
         add_random_flow(net, draw, resources);
       }
