@@ -5,37 +5,69 @@
 #include <algorithm>
 
 #include "sim/error.hpp"
+#include "sim/recurrence.hpp"
 
 namespace trainyard {
+namespace {
+
+constexpr std::uint32_t kNone = Timeline::kNone;
+
+}  // namespace
+
+RunState::RunState(const OpGraph& graph)
+    : count(graph.size()), next(graph.size()), done(graph.size()), all(graph.instances()) {
+  for (std::size_t i = 0; i < graph.size(); ++i) count[i] = graph.iterations(OpId(i));
+}
 
 Engine::Engine(const OpGraph& graph, Executor& executor, std::size_t ranks, Progress progress)
     : graph_(graph),
       executor_(executor),
-      waits_(graph.waits()),
-      computes_(ranks),
-      progress_(std::move(progress)) {
-  timeline_.start.assign(graph.size(), -1);
-  timeline_.finish.assign(graph.size(), -1);
+      state_(graph),
+      missing_(graph.waits()),
+      cause_(graph.size(), kNone),
+      stream_index_(ranks, kNone),
+      progress_(std::move(progress)),
+      timeline_(graph) {
+  std::uint32_t streams = 0;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    if (graph.kind(OpId(i)) != OpKind::kCompute) continue;
+    std::uint32_t& index = stream_index_[graph.rank(OpId(i)).index()];
+    if (index == kNone) index = streams++;
+  }
+  streams_.resize(streams);
 }
+
+Engine::~Engine() = default;
+
+void Engine::skip_repetition() {
+  recurrence_ = std::make_unique<Recurrence>(graph_, executor_, state_, timeline_);
+}
+
+std::uint64_t Engine::skipped() const { return recurrence_ ? recurrence_->skipped() : 0; }
 
 Timeline Engine::run() {
   for (std::size_t i = 0; i < graph_.size(); ++i) {
-    if (waits_[i] == 0) ready_.emplace_back(i);
+    if (graph_.iterations(OpId(i)) > 1) {
+      prepare(OpId(i));
+    } else if (missing_[i] == 0) {
+      ready_.emplace_back(i);
+    }
   }
   start_ready();
   executor_.run(*this);
-  if (finished_ != graph_.size()) throw_stuck();
-  timeline_.carried = executor_.carried();
+  if (state_.all_done != state_.all) throw_stuck();
+  timeline_.complete(graph_);
   return std::move(timeline_);
 }
 
 void Engine::ended(const std::vector<OpId>& ops, double now) {
   // Kernels first: a communication that ends at the same date must not rescale one that is over.
   for (const OpId op : ops) {
-    if (graph_.kind(op) == OpKind::kCompute) computes_[graph_.rank(op).index()].op = OpId();
+    if (graph_.kind(op) == OpKind::kCompute) stream_of(op).op = OpId();
   }
   for (const OpId op : ops) finish(op, now);
   start_ready();
+  if (recurrence_) recurrence_->look(now);
 }
 
 // Joins finish at once and may make more ready, so this is a worklist and not a recursion.
@@ -46,96 +78,144 @@ void Engine::start_ready() {
 }
 
 void Engine::start(OpId op, double now) {
-  timeline_.start[op.index()] = now;
-  if (graph_.occupancy(op) != OpGraph::kNoOccupancy) {
+  const std::size_t i = op.index();
+  const std::uint32_t iteration = state_.next[i]++;
+  timeline_.started(op, iteration, now, cause_[i]);
+  if (state_.next[i] < state_.count[i]) prepare(op);
+  if (graph_.occupancy(op) != OpGraph::kNoOccupancy)
     occupy(graph_.occupancy_at(graph_.occupancy(op)), true, now);
-  }
   switch (graph_.kind(op)) {
     case OpKind::kJoin:
       finish(op, now);
       return;
     case OpKind::kDelay:
-      executor_.start_delay(op, graph_.work(op));
+      executor_.start_delay(op, graph_.work(op, iteration));
       return;
     case OpKind::kFlow:
       executor_.start_flow(op, graph_.path(op), graph_.work(op));
       return;
-    case OpKind::kCompute: {
-      Compute& compute = computes_[graph_.rank(op).index()];
-      require(!compute.op.valid(), "two kernels at once on one compute stream");
-      const double worst = compute.slowdowns.empty() ? 0
-                                                     : *std::max_element(compute.slowdowns.begin(),
-                                                                         compute.slowdowns.end());
-      compute.op = op;
-      compute.left = graph_.work(op);
-      compute.rate = 1 - worst;
-      compute.since = now;
-      executor_.start_delay(op, compute.left / compute.rate);
+    case OpKind::kCompute:
+      start_kernel(op, now);
       return;
-    }
   }
 }
 
+void Engine::start_kernel(OpId op, double now) {
+  Stream& stream = stream_of(op);
+  require(!stream.op.valid(), "two kernels at once on one compute stream");
+  stream.op = op;
+  stream.left = graph_.work(op);
+  stream.rate = stream.slowest();
+  stream.since = now;
+  executor_.start_delay(op, stream.left / stream.rate);
+}
+
 void Engine::finish(OpId op, double now) {
-  require(timeline_.finish[op.index()] < 0, "an operation ended twice");
-  require(now >= timeline_.start[op.index()], "an operation ended before it started");
-  timeline_.finish[op.index()] = now;
-  timeline_.end = now;
-  ++finished_;
+  const std::size_t i = op.index();
+  require(state_.done[i] < state_.next[i], "an operation ended that does not run");
+  const std::uint32_t iteration = state_.done[i]++;
+  const bool last = state_.done[i] == state_.count[i];
+  timeline_.finished(op, iteration, now);
+  ++state_.all_done;
   constexpr std::size_t kReportEvery = 1 << 14;
-  if (progress_ && finished_ % kReportEvery == 0) progress_(finished_, graph_.size());
-  if (graph_.occupancy(op) != OpGraph::kNoOccupancy) {
+  if (progress_ && state_.all_done % kReportEvery == 0) progress_(state_.all_done, state_.all);
+  if (graph_.occupancy(op) != OpGraph::kNoOccupancy)
     occupy(graph_.occupancy_at(graph_.occupancy(op)), false, now);
+  const auto record = static_cast<std::uint32_t>(timeline_.record(op, iteration));
+  for (const OpEdge& edge : graph_.successors(op)) {
+    const std::size_t after = edge.op.index();
+    const std::int64_t next = state_.next[after];
+    if (next == state_.count[after]) continue;
+    const bool concerned = edge.shift == OpEdge::kAfterLast ? last && next == 0
+                           : edge.shift == OpEdge::kLastAfterLast
+                               ? last && next + 1 == state_.count[after]
+                               : std::int64_t{iteration} + edge.shift == next;
+    if (concerned) notify(edge.op, record, now);
   }
-  for (const OpId next : graph_.successors(op)) {
-    if (--waits_[next.index()] == 0) ready_.push_back(next);
+}
+
+// Of conditions that are met at one date, the first one counts as the cause.
+void Engine::notify(OpId op, std::uint32_t record, double now) {
+  const std::size_t i = op.index();
+  if (cause_[i] == kNone || timeline_.finish(cause_[i]) < now) cause_[i] = record;
+  if (--missing_[i] == 0) ready_.push_back(op);
+}
+
+// What the next iteration of an operation of several still waits for.
+void Engine::prepare(OpId op) {
+  const std::size_t i = op.index();
+  const std::int64_t next = state_.next[i];
+  missing_[i] = 0;
+  cause_[i] = kNone;
+  for (const OpEdge& edge : graph_.predecessors(op)) {
+    const std::size_t before = edge.op.index();
+    std::int64_t needed = next - edge.shift;  // an iteration of `before`
+    if (edge.shift <= OpEdge::kLastAfterLast) {
+      const bool first = edge.shift == OpEdge::kAfterLast;
+      if (first ? next != 0 : next + 1 != state_.count[i]) continue;
+      needed = state_.count[before] - 1;
+    }
+    if (needed < 0 || needed >= state_.count[before]) continue;
+    if (needed >= state_.done[before]) {
+      ++missing_[i];
+      continue;
+    }
+    const auto record =
+        static_cast<std::uint32_t>(timeline_.record(edge.op, static_cast<std::uint32_t>(needed)));
+    if (cause_[i] == kNone || timeline_.finish(cause_[i]) < timeline_.finish(record))
+      cause_[i] = record;
   }
+  if (missing_[i] == 0) ready_.push_back(op);
 }
 
 void Engine::occupy(const Occupancy& occupancy, bool begins, double now) {
   for (const Rank rank : occupancy.ranks) {
-    Compute& compute = computes_[rank.index()];
-    auto& all = compute.slowdowns;
+    if (stream_index_[rank.index()] == kNone) continue;
+    Stream& stream = streams_[stream_index_[rank.index()]];
+    auto& all = stream.slowdowns;
     if (begins) {
       all.push_back(occupancy.slowdown);
     } else {
       all.erase(std::find(all.begin(), all.end(), occupancy.slowdown));
     }
-    rescale(compute, now);
+    rescale(stream, now);
   }
 }
 
 // A kernel runs at 1 minus the worst slowdown beside it: concurrent communication kernels share the
 // SMs that the first one took.
-void Engine::rescale(Compute& compute, double now) {
-  const auto& all = compute.slowdowns;
-  const double rate = 1 - (all.empty() ? 0 : *std::max_element(all.begin(), all.end()));
-  if (!compute.op.valid() || rate == compute.rate) return;
-  compute.left = std::max(0.0, compute.left - (now - compute.since) * compute.rate);
-  compute.rate = rate;
-  compute.since = now;
-  executor_.restart_delay(compute.op, compute.left / rate);
+double Engine::Stream::slowest() const {
+  return 1 - (slowdowns.empty() ? 0 : *std::max_element(slowdowns.begin(), slowdowns.end()));
+}
+
+void Engine::rescale(Stream& stream, double now) {
+  const double rate = stream.slowest();
+  if (!stream.op.valid() || rate == stream.rate) return;
+  stream.left = std::max(0.0, stream.left - (now - stream.since) * stream.rate);
+  stream.rate = rate;
+  stream.since = now;
+  executor_.restart_delay(stream.op, stream.left / rate);
 }
 
 void Engine::throw_stuck() const {
   std::vector<OpId> work, joins;
   for (std::size_t i = 0; i < graph_.size(); ++i) {
-    if (timeline_.finish[i] >= 0) continue;
+    if (state_.done[i] == state_.count[i]) continue;
     (graph_.kind(OpId(i)) == OpKind::kJoin ? joins : work).emplace_back(i);
   }
-  const std::size_t stuck = work.size() + joins.size();
   // Joins are nothing that a user knows: named only where there is nothing else.
   const std::vector<OpId>& named = work.empty() ? joins : work;
   constexpr std::size_t kShown = 5;
   std::string waiting;
   for (std::size_t i = 0; i < std::min(named.size(), kShown); ++i) {
-    waiting += fmt::format("{}{} waits for {} more", i == 0 ? "" : ", ", graph_.describe(named[i]),
-                           waits_[named[i].index()]);
+    const std::size_t op = named[i].index();
+    waiting += fmt::format("{}{} waits for {} more", i == 0 ? "" : ", ",
+                           graph_.describe(named[i], state_.next[op]), missing_[op]);
   }
   throw StuckError(fmt::format(
       "the workload can never finish: {} of {} operations cannot start ({}); they wait for each "
       "other or for something that never ends",
-      stuck, graph_.size(), waiting));
+      state_.all - state_.all_done, state_.all, waiting));
 }
 
 }  // namespace trainyard

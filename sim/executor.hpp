@@ -36,6 +36,15 @@ class Executor {
   /// Runs until nothing is left running. Operations may be started before and from ended().
   virtual void run(Listener& listener) = 0;
   virtual double now() const = 0;
+  /// Something in progress, in a form that compares with the same at another date.
+  struct InProgress {
+    OpId op;
+    bool flowing = false;  ///< bytes move: no pause, and no latency before them
+    double left = 0;       ///< bytes where flowing, else seconds
+  };
+  /// Everything in progress, by operation, of one the first to end first. False, and nothing, where
+  /// the executor cannot tell.
+  virtual bool in_progress(std::vector<InProgress>& /*out*/) { return false; }
   /// Bytes times weight that each resource has carried, by resource index; empty if not counted.
   virtual std::vector<double> carried() const { return {}; }
   /// What it did, for --profile: names and numbers; empty if not counted.
@@ -44,6 +53,7 @@ class Executor {
 
 /// Our weighted max-min model as a SimGrid resource model ("flow"), or stock SimGrid activities
 /// ("stock"). One per process: it owns the SimGrid engine.
+/// The flow executor keeps an account only of resources that flows use, numbered as they come.
 std::unique_ptr<Executor> make_flow_executor(const Topology& topology);
 std::unique_ptr<Executor> make_stock_executor(const Topology& topology);
 

@@ -1,7 +1,7 @@
 #include "sim/measure.hpp"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 namespace trainyard {
 
@@ -13,6 +13,11 @@ RankAccount& RankAccount::operator+=(const RankAccount& other) {
   storage += other.storage;
   bubble += other.bubble;
   return *this;
+}
+
+RankAccount operator*(double weight, const RankAccount& a) {
+  return {weight * a.compute, weight * a.network, weight * a.nvlink,
+          weight * a.host,    weight * a.storage, weight * a.bubble};
 }
 
 void add_account(const RankAccount& account, Json& metrics) {
@@ -48,51 +53,47 @@ double& share_of(RankAccount& account, OpRole role) {
 class Accountant {
  public:
   Accountant(const OpGraph& graph, const Timeline& timeline, std::size_t first, std::size_t last)
-      : graph_(graph), time_(timeline), last_dependency_(graph.size()) {
-    // Over all operations: a job's first ones may wait for data, which is loaded outside its range.
-    for (std::size_t i = 0; i < graph.size(); ++i) {
-      for (const OpId next : graph.successors(OpId(i))) {
-        OpId& known = last_dependency_[next.index()];
-        if (!known.valid() || time_.finish[i] > time_.finish[known.index()]) known = OpId(i);
-      }
-    }
+      : graph_(graph), time_(timeline) {
     for (std::size_t i = first; i < last; ++i) {
-      if (!final_.valid() || time_.finish[i] > time_.finish[final_.index()]) final_ = OpId(i);
+      const OpId op(i);
+      const std::size_t record = time_.record(op, time_.iterations(op) - 1);
+      if (final_ == Timeline::kNone || time_.finish(record) > time_.finish(final_))
+        final_ = static_cast<std::uint32_t>(record);
     }
   }
 
-  double end() const { return final_.valid() ? time_.finish[final_.index()] : 0; }
+  double end() const { return final_ == Timeline::kNone ? 0 : time_.finish(final_); }
 
-  void close_gap(double begin, OpId op, RankAccount& account) const {
-    charge(begin, last_dependency_[op.index()], time_.start[op.index()], account);
+  void close_gap(double begin, std::size_t record, RankAccount& account) const {
+    charge(begin, time_.cause(record), time_.start(record), account);
   }
   void close_tail(double begin, RankAccount& account) const {
     charge(begin, final_, end(), account);
   }
 
  private:
-  void charge(double begin, OpId op, double until, RankAccount& account) const {
-    while (until > begin && op.valid()) {
-      const double from = std::max(begin, time_.start[op.index()]);
-      share_of(account, graph_.role(op)) += until - from;
+  void charge(double begin, std::uint32_t record, double until, RankAccount& account) const {
+    while (until > begin && record != Timeline::kNone) {
+      const double from = std::max(begin, time_.start(record));
+      share_of(account, graph_.role(time_.op_of(record))) += until - from;
       until = from;
-      op = last_dependency_[op.index()];
+      record = time_.cause(record);
     }
     account.bubble += std::max(0.0, until - begin);
   }
 
   const OpGraph& graph_;
   const Timeline& time_;
-  std::vector<OpId> last_dependency_;
-  OpId final_;
+  std::uint32_t final_ = Timeline::kNone;
 };
 
 }  // namespace
 
+// Rank by rank: the records of a rank's kernels stand together.
 std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline,
                                  std::span<const Rank> ranks, std::size_t first, std::size_t last) {
   const Accountant accountant(graph, timeline, first, last);
-  std::map<Rank, std::size_t> place;
+  std::unordered_map<Rank, std::size_t> place;
   for (std::size_t i = 0; i < ranks.size(); ++i) place.emplace(ranks[i], i);
   std::vector<std::vector<OpId>> kernels(ranks.size());
   for (std::size_t i = first; i < last; ++i) {
@@ -100,18 +101,19 @@ std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline,
       kernels[place.at(graph.rank(OpId(i)))].emplace_back(i);
   }
   std::vector<RankAccount> accounts(ranks.size());
+  std::vector<std::pair<double, std::size_t>> stream;  // start and record
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    auto& stream = kernels[r];
-    std::sort(stream.begin(), stream.end(), [&](OpId a, OpId b) {
-      return timeline.start[a.index()] != timeline.start[b.index()]
-                 ? timeline.start[a.index()] < timeline.start[b.index()]
-                 : a < b;
-    });
+    stream.clear();
+    for (const OpId op : kernels[r]) {
+      for (std::uint32_t k = 0; k < timeline.iterations(op); ++k)
+        stream.emplace_back(timeline.start(timeline.record(op, k)), timeline.record(op, k));
+    }
+    std::sort(stream.begin(), stream.end());
     double busy_until = 0;
-    for (const OpId op : stream) {
-      accountant.close_gap(busy_until, op, accounts[r]);
-      accounts[r].compute += timeline.finish[op.index()] - timeline.start[op.index()];
-      busy_until = timeline.finish[op.index()];
+    for (const auto& [start, record] : stream) {
+      if (start > busy_until) accountant.close_gap(busy_until, record, accounts[r]);
+      busy_until = timeline.finish(record);
+      accounts[r].compute += busy_until - start;
     }
     accountant.close_tail(busy_until, accounts[r]);
   }

@@ -21,6 +21,7 @@ struct RankAccount {
   double sum() const { return compute + network + nvlink + host + storage + bubble; }
   RankAccount& operator+=(const RankAccount& other);
 };
+RankAccount operator*(double weight, const RankAccount& account);
 
 /// Writes an account (of one rank or many) as shares of its sum: gpu_utilization,
 /// gpu_compute_fraction, gpu_wait_fractions, exposed_comm_fraction (docs/metrics.md).

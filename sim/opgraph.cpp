@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "sim/error.hpp"
 
 namespace trainyard {
@@ -43,7 +46,14 @@ OpId OpGraph::add(OpKind kind, Rank rank, PathId path, double work, OpRole role,
   label_.push_back(label);
   number_.push_back(number);
   occupancy_.push_back(kNoOccupancy);
+  count_.push_back(adding_);
+  instances_ += adding_;
   return id;
+}
+
+void OpGraph::set_iterations(std::uint32_t count) {
+  require(count >= 1, "an operation without iterations");
+  adding_ = count;
 }
 
 OpId OpGraph::add_join(OpRole role) {
@@ -60,13 +70,23 @@ OpId OpGraph::add_delay(Rank rank, Seconds time, OpRole role, std::uint32_t labe
   return add(OpKind::kDelay, rank, PathId(), time.si(), role, label, number);
 }
 
+OpId OpGraph::add_delays(Rank rank, const std::vector<double>& seconds, OpRole role,
+                         std::uint32_t label, std::uint32_t number) {
+  require(seconds.size() == adding_, "one delay per iteration");
+  require(std::all_of(seconds.begin(), seconds.end(), [](double s) { return s >= 0; }),
+          "a negative delay");
+  const PathId first(delays_.size());
+  delays_.insert(delays_.end(), seconds.begin(), seconds.end());
+  return add(OpKind::kDelay, rank, first, 0, role, label, number);
+}
+
 OpId OpGraph::add_flow(Rank rank, PathId path, Bytes bytes, OpRole role, std::uint32_t label,
                        std::uint32_t number) {
   return add(OpKind::kFlow, rank, path, bytes.si(), role, label, number);
 }
 
-void OpGraph::add_edge(OpId before, OpId after) {
-  if (before.valid()) pending_.push_back({before, after});
+void OpGraph::add_edge(OpId before, OpId after, std::int32_t shift) {
+  if (before.valid()) pending_.push_back({before, after, shift});
 }
 
 std::uint32_t OpGraph::add_occupancy(Occupancy occupancy) {
@@ -74,15 +94,45 @@ std::uint32_t OpGraph::add_occupancy(Occupancy occupancy) {
   return static_cast<std::uint32_t>(occupancies_.size() - 1);
 }
 
-PathId OpGraph::add_path(FlowPath path) {
-  std::vector<double> key{path.latency.si(), path.fairness, path.bound.si()};
+namespace {
+
+std::uint64_t hash_of(const FlowPath& path) {
+  std::uint64_t h = 0;
+  const auto add = [&h](std::uint64_t x) {  // the splitmix64 finalizer
+    h = (h ^ x) + 0x9e3779b97f4a7c15ULL;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
+    h ^= h >> 31;
+  };
+  for (const double x : {path.latency.si(), path.fairness, path.bound.si()})
+    add(std::bit_cast<std::uint64_t>(x));
   for (const Share& share : path.shares) {
-    key.push_back(static_cast<double>(share.resource.index()));
-    key.push_back(share.weight);
+    add(share.resource.index());
+    add(std::bit_cast<std::uint64_t>(share.weight));
   }
-  const auto [it, is_new] = path_ids_.try_emplace(std::move(key), PathId(paths_.size()));
-  if (is_new) paths_.push_back(std::move(path));
-  return it->second;
+  return h;
+}
+
+bool same(const FlowPath& a, const FlowPath& b) {
+  return a.latency == b.latency && a.fairness == b.fairness && a.bound == b.bound &&
+         std::equal(a.shares.begin(), a.shares.end(), b.shares.begin(), b.shares.end(),
+                    [](const Share& x, const Share& y) {
+                      return x.resource == y.resource && x.weight == y.weight;
+                    });
+}
+
+}  // namespace
+
+PathId OpGraph::add_path(FlowPath path) {
+  const std::uint64_t hash = hash_of(path);
+  for (auto [it, end] = path_ids_.equal_range(hash); it != end; ++it) {
+    if (same(paths_[it->second.index()], path)) return it->second;
+  }
+  const PathId id(paths_.size());
+  path.shares.shrink_to_fit();
+  paths_.push_back(std::move(path));
+  path_ids_.emplace(hash, id);
+  return id;
 }
 
 std::uint32_t OpGraph::label(std::string_view name) {
@@ -97,7 +147,10 @@ std::uint32_t OpGraph::label(std::string_view name) {
 std::vector<OpId> OpGraph::sources(std::size_t first, std::size_t last) const {
   std::vector<bool> waits(last - first);
   for (const Edge& edge : pending_) {
-    if (edge.after.index() >= first && edge.after.index() < last)
+    // A later iteration's condition is none of the first.
+    const bool later =
+        edge.shift > 0 || (edge.shift == OpEdge::kLastAfterLast && count_[edge.after.index()] > 1);
+    if (edge.after.index() >= first && edge.after.index() < last && !later)
       waits[edge.after.index() - first] = true;
   }
   std::vector<OpId> found;
@@ -108,25 +161,72 @@ std::vector<OpId> OpGraph::sources(std::size_t first, std::size_t last) const {
   return found;
 }
 
+// Whether the edge is a condition of an operation with one iteration, or of any with several.
+bool OpGraph::applies(const Edge& e) const {
+  if (count_[e.after.index()] > 1 || e.shift <= OpEdge::kLastAfterLast) return true;
+  return e.shift <= 0 && static_cast<std::uint32_t>(-e.shift) < count_[e.before.index()];
+}
+
 void OpGraph::freeze() {
   const std::size_t n = size();
+  std::erase_if(pending_, [this](const Edge& e) { return !applies(e); });
   first_.assign(n + 1, 0);
+  first_predecessor_.assign(n + 1, 0);
   waits_.assign(n, 0);
   for (const Edge& e : pending_) {
     ++first_[e.before.index() + 1];
+    if (count_[e.after.index()] > 1) ++first_predecessor_[e.after.index() + 1];
     ++waits_[e.after.index()];
   }
-  for (std::size_t i = 0; i < n; ++i) first_[i + 1] += first_[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    first_[i + 1] += first_[i];
+    first_predecessor_[i + 1] += first_predecessor_[i];
+  }
+  // Each row is filled from its beginning, which its own entry of `first` counts up; that leaves
+  // every entry at the beginning of the next row, so they move by one at the end.
   successors_.resize(pending_.size());
-  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-  for (const Edge& e : pending_) successors_[next[e.before.index()]++] = e.after;
+  predecessors_.resize(first_predecessor_.back());
+  for (const Edge& e : pending_) {
+    successors_[first_[e.before.index()]++] = {e.after, e.shift};
+    if (count_[e.after.index()] > 1)
+      predecessors_[first_predecessor_[e.after.index()]++] = {e.before, e.shift};
+  }
+  for (auto* first : {&first_, &first_predecessor_}) {
+    first->insert(first->begin(), 0);
+    first->pop_back();
+  }
   pending_ = {};
-  path_ids_.clear();
+  path_ids_ = {};
 }
 
-std::string OpGraph::describe(OpId op) const {
+std::vector<std::pair<ResourceId, double>> OpGraph::bytes_by_resource() const {
+  std::vector<double> by_path(paths_.size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (kind_[i] == OpKind::kFlow) by_path[path_[i].index()] += work_[i] * count_[i];
+  }
+  std::vector<std::pair<ResourceId, double>> all;
+  for (std::size_t p = 0; p < paths_.size(); ++p) {
+    if (by_path[p] == 0) continue;
+    for (const Share& share : paths_[p].shares)
+      all.emplace_back(share.resource, share.weight * by_path[p]);
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::size_t kept = 0;
+  for (const auto& [resource, bytes] : all) {
+    if (kept > 0 && all[kept - 1].first == resource) {
+      all[kept - 1].second += bytes;
+    } else {
+      all[kept++] = {resource, bytes};
+    }
+  }
+  all.resize(kept);
+  return all;
+}
+
+std::string OpGraph::describe(OpId op, std::uint32_t iteration) const {
   std::string text = label_of(op);
-  if (number(op) != 0) text += fmt::format(" {}", number(op));
+  if (number(op) + iteration != 0) text += fmt::format(" {}", number(op) + iteration);
   if (rank(op).valid()) text += fmt::format(" of rank {}", rank(op).index());
   return text + fmt::format(" (op {})", op.index());
 }

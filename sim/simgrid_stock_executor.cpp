@@ -36,7 +36,7 @@ class StockExecutor final : public Executor, private SimgridEvents {
   explicit StockExecutor(const Topology& topology)
       : topology_(topology),
         platform_(topology, SimgridPlatform::Extent::kFull),
-        carried_(topology.resources().size(), 0.0) {
+        carried_(topology.resource_count(), 0.0) {
     // Cannot be disconnected: hence the pointer, which the destructor resets.
     current_ = this;
     compat::on_activity_completion([](const sg::Activity& activity) {

@@ -64,24 +64,9 @@ PhaseFlow Ring::flow() const {
   const auto steps = static_cast<double>(rounds(call_.op, call_.group->size()));
   flow.bytes = Bytes::of(steps * chunk_ / share);
 
-  const std::vector<double>& capacities = context_.capacities();
-  // Pace of each edge while all run: its resources shared as the merged weights say.
-  std::vector<std::pair<ResourceId, double>> pace;
-  for (const Share& s : flow.path.shares)
-    pace.emplace_back(s.resource, capacities[s.resource.index()] / s.weight * share);
-  const auto pace_of = [&](ResourceId id) {
-    return std::lower_bound(pace.begin(), pace.end(), std::pair{id, 0.0})->second;
-  };
+  const Capacities capacities = context_.capacities();
   const bool cut_through = context_.protocol.law == "cut-through";
-  double slowest = 0;
-  for (const auto& edges : channels_) {
-    for (const Edge& edge : edges) {
-      double bandwidth = std::numeric_limits<double>::infinity();
-      for (const Share& s : edge.path.shares) bandwidth = std::min(bandwidth, pace_of(s.resource));
-      const double wire = chunk_ / bandwidth, latency = edge.latency.si();
-      slowest = std::max(slowest, cut_through ? std::max(wire, latency) : wire + latency);
-    }
-  }
+  const double slowest = slowest_step(flow.path, share);
   const double alone = idle_rate(flow.path, capacities);
   if (slowest > 0)
     flow.path.bound = BytesPerSecond::of(std::min(alone, flow.bytes.si() / (steps * slowest)));
@@ -94,41 +79,116 @@ PhaseFlow Ring::flow() const {
   return flow;
 }
 
-std::vector<OpId> Ring::messages(std::span<const OpId> entry) const {
-  OpGraph& graph = context_.graph;
-  const std::size_t n = call_.group->size();
-  const std::uint32_t label = graph.label("ring send");
-  std::vector<OpId> exits;
-  for (std::size_t i = 0; i < n; ++i) exits.push_back(graph.add_join(call_.role));
+// Seconds of the slowest edge's step while all run: its resources shared as the merged weights say.
+double Ring::slowest_step(const FlowPath& merged, double share) const {
+  const Capacities capacities = context_.capacities();
+  const auto pace_of = [&](const Share& s) {
+    return capacities[s.resource.index()] / s.weight * share;
+  };
+  const auto pace_of_edge = [&](const Edge& edge) {
+    double pace = std::numeric_limits<double>::infinity();
+    for (const Share& s : edge.path.shares)
+      pace = std::min(pace, pace_of(*std::lower_bound(merged.shares.begin(), merged.shares.end(), s,
+                                                      [](const Share& x, const Share& y) {
+                                                        return x.resource < y.resource;
+                                                      })));
+    return pace;
+  };
+  const auto step = [&](double pace, Seconds latency) {
+    const double wire = chunk_ / pace;
+    return context_.protocol.law == "cut-through" ? std::max(wire, latency.si())
+                                                  : wire + latency.si();
+  };
+  double slowest_pace = std::numeric_limits<double>::infinity();
+  for (const Share& s : merged.shares) slowest_pace = std::min(slowest_pace, pace_of(s));
+  Seconds longest;
   for (const auto& edges : channels_) {
-    std::vector<PathId> paths;
-    std::vector<std::size_t> into(n);  // the edge that enters each position
-    for (std::size_t e = 0; e < n; ++e) {
-      FlowPath path = edges[e].path;
-      pay_latency(path, edges[e].latency, Bytes::of(chunk_), context_.protocol);
-      paths.push_back(graph.add_path(std::move(path)));
-      into[edges[e].to] = e;
-    }
-    std::vector<OpId> before(n), now(n);
-    for (std::size_t step = 0; step < rounds(call_.op, n); ++step) {
-      for (std::size_t e = 0; e < n; ++e) {
-        const Edge& edge = edges[e];
-        now[e] = graph.add_flow(call_.group->ranks[edge.from], paths[e], Bytes::of(chunk_),
-                                call_.role, label, static_cast<std::uint32_t>(step));
-        // A rank sends in order, and passes on what it received in the round before.
-        graph.add_edge(step == 0 ? entry[edge.from] : before[e], now[e]);
-        graph.add_edge(step == 0 ? entry[edge.to] : before[into[edge.from]], now[e]);
-        occupy(graph, now[e], {call_.group->ranks[edge.from], call_.group->ranks[edge.to]},
-               context_.library->slowdown);
-      }
-      std::swap(before, now);
-    }
-    for (std::size_t e = 0; e < n; ++e) {
-      graph.add_edge(before[e], exits[edges[e].to]);
-      graph.add_edge(before[e], exits[edges[e].from]);
+    for (const Edge& edge : edges) longest = std::max(longest, edge.latency);
+  }
+  // No step is slower than one of the least pace and the longest latency, and mostly there is one.
+  const double most = step(slowest_pace, longest);
+  double slowest = 0;
+  for (const auto& edges : channels_) {
+    for (const Edge& edge : edges) {
+      if (step(slowest_pace, edge.latency) <= slowest) continue;
+      slowest = std::max(slowest, step(pace_of_edge(edge), edge.latency));
+      if (slowest == most) return slowest;
     }
   }
+  return slowest;
+}
+
+// Within a loop the rounds are operations of their own, for each round has as many iterations as
+// the loop. Else each edge is one operation of as many iterations as there are rounds.
+std::vector<OpId> Ring::messages(std::span<const OpId> entry) const {
+  OpGraph& graph = context_.graph;
+  const auto all = static_cast<std::uint32_t>(rounds(call_.op, call_.group->size()));
+  const std::uint32_t outside = graph.iterations();
+  std::vector<OpId> exits;
+  for (std::size_t i = 0; i < call_.group->size(); ++i) exits.push_back(graph.add_join(call_.role));
+  for (const auto& edges : channels_) {
+    if (outside > 1) {
+      std::vector<OpId> before;
+      for (std::uint32_t round = 0; round < all; ++round)
+        before = add_round(edges, round, entry, before);
+      leave(edges, before, exits);
+      continue;
+    }
+    graph.set_iterations(all);
+    const std::vector<OpId> sends = add_round(edges, 0, entry, {});
+    graph.set_iterations(outside);
+    const std::vector<std::size_t> into = entering(edges);
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      graph.add_edge(sends[e], sends[e], 1);
+      graph.add_edge(sends[into[edges[e].from]], sends[e], 1);
+    }
+    leave(edges, sends, exits);
+  }
   return exits;
+}
+
+// By position in the group: the edge that enters it.
+std::vector<std::size_t> Ring::entering(const std::vector<Edge>& edges) {
+  std::vector<std::size_t> into(edges.size());
+  for (std::size_t e = 0; e < edges.size(); ++e) into[edges[e].to] = e;
+  return into;
+}
+
+// A rank sends in order, and passes on what it received in the round before.
+std::vector<OpId> Ring::add_round(const std::vector<Edge>& edges, std::uint32_t round,
+                                  std::span<const OpId> entry,
+                                  const std::vector<OpId>& before) const {
+  OpGraph& graph = context_.graph;
+  const std::uint32_t label = graph.label("ring send");
+  const std::vector<std::size_t> into = entering(edges);
+  std::vector<OpId> sends;
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    const Edge& edge = edges[e];
+    const Rank from = call_.group->ranks[edge.from], to = call_.group->ranks[edge.to];
+    FlowPath path = edge.path;
+    pay_latency(path, edge.latency, Bytes::of(chunk_), context_.protocol);
+    const OpId op = graph.add_flow(from, graph.add_path(std::move(path)), Bytes::of(chunk_),
+                                   call_.role, label, round);
+    graph.add_edge(before.empty() ? entry[edge.from] : before[e], op);
+    graph.add_edge(before.empty() ? entry[edge.to] : before[into[edge.from]], op);
+    occupy(graph, op, {from, to}, context_.library->slowdown);
+    sends.push_back(op);
+  }
+  return sends;
+}
+
+// A rank has its result when it has sent and received for the last time.
+void Ring::leave(const std::vector<Edge>& edges, const std::vector<OpId>& sends,
+                 const std::vector<OpId>& exits) const {
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    for (const std::size_t at : {edges[e].to, edges[e].from}) {
+      if (context_.graph.iterations() > 1) {
+        context_.graph.add_edge(sends[e], exits[at]);
+      } else {
+        context_.graph.add_edge_after_all(sends[e], exits[at]);
+      }
+    }
+  }
 }
 
 void pay_latency(FlowPath& path, Seconds latency, Bytes bytes, const Protocol& protocol) {

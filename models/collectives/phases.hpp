@@ -16,7 +16,7 @@ struct PhaseFlow {
   FlowPath path;
   Bytes bytes;
   /// Alone on the network: latency + bytes / rate.
-  Seconds time(std::span<const double> capacities) const {
+  Seconds time(const Capacities& capacities) const {
     return path.latency + Seconds::of(bytes.si() / idle_rate(path, capacities));
   }
 };
@@ -40,6 +40,13 @@ class Ring {
     FlowPath path;
     Seconds latency;
   };
+  double slowest_step(const FlowPath& merged, double share) const;
+  static std::vector<std::size_t> entering(const std::vector<Edge>& edges);
+  std::vector<OpId> add_round(const std::vector<Edge>& edges, std::uint32_t round,
+                              std::span<const OpId> entry, const std::vector<OpId>& before) const;
+  void leave(const std::vector<Edge>& edges, const std::vector<OpId>& sends,
+             const std::vector<OpId>& exits) const;
+
   std::vector<std::vector<Edge>> channels_;
   double chunk_;  ///< bytes of one message
   const CollectiveCall& call_;

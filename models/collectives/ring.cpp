@@ -2,6 +2,10 @@
 //
 // Closed form, additive law: rounds · (latency + S/n/bandwidth); cut-through law (LL, LL128):
 // rounds · max(latency, S/n/bandwidth). Source of the laws: docs/models/collectives.md.
+#include <map>
+#include <string>
+#include <tuple>
+
 #include "models/collectives/phases.hpp"
 
 namespace trainyard {
@@ -12,23 +16,37 @@ class RingCollective : public Collective {
   std::string refuses(const CollectiveCall&, const CollectiveContext&) const override { return {}; }
 
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
-    return Ring(call, context).flow().time(context.capacities());
+    return flow(call, context).time(context.capacities());
   }
 
   std::vector<OpId> lower(const CollectiveCall& call, const CollectiveContext& context,
                           std::span<const OpId> entry) const override {
-    const Ring ring(call, context);
     const double slowdown = context.library->slowdown;
     switch (context.fidelity) {
       case Fidelity::kSteps:
-        return ring.messages(entry);
+        return Ring(call, context).messages(entry);
       case Fidelity::kFlow:
-        return lower_as_flow(call, context, ring.flow(), "ring", slowdown, entry);
+        return lower_as_flow(call, context, flow(call, context), "ring", slowdown, entry);
       case Fidelity::kAnalytic:
         break;
     }
     return lower_as_pause(call, context, estimate(call, context), "ring", slowdown, entry);
   }
+
+ private:
+  // The same call comes many times: estimated, and once for each bucket of gradients.
+  const PhaseFlow& flow(const CollectiveCall& call, const CollectiveContext& context) const {
+    const Protocol& p = context.protocol;
+    const auto [it, is_new] =
+        flows_.try_emplace({call.group->id, call.op, call.bytes, context.siblings, p.law,
+                            p.efficiency, p.intra_latency, p.network_latency});
+    if (is_new) it->second = Ring(call, context).flow();
+    return it->second;
+  }
+
+  using Key =
+      std::tuple<std::size_t, CollectiveOp, Bytes, int, std::string, double, Seconds, Seconds>;
+  mutable std::map<Key, PhaseFlow> flows_;  ///< of one Lowering, which owns this object
 };
 
 const Registration<Collective, RingCollective> registered{

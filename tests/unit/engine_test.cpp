@@ -9,41 +9,17 @@
 #include <vector>
 
 #include "sim/error.hpp"
-#include "sim/flow_core.hpp"
+#include "tests/support_timeline.hpp"
+#include "tests/unit/loop_executor.hpp"
 
 namespace trainyard {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Graph;
 using ::testing::HasSubstr;
+using testing::LoopExecutor;
 using ::testing::Not;
-
-/// FlowCore in a loop of its own: what the SimGrid executor does, without SimGrid.
-class LoopExecutor : public Executor {
- public:
-  explicit LoopExecutor(std::vector<double> capacities) : core_(std::move(capacities)) {}
-  void start_flow(OpId op, const FlowPath& path, double bytes) override {
-    core_.start_flow(op, path, bytes);
-  }
-  void start_delay(OpId op, double seconds) override { core_.start_pause(op, seconds); }
-  void restart_delay(OpId op, double seconds) override {
-    ++restarts;
-    core_.restart_pause(op, seconds);
-  }
-  void run(Listener& listener) override {
-    while (!core_.idle()) {
-      core_.advance(core_.next_date());
-      if (!core_.ended().empty()) listener.ended(core_.ended(), core_.now());
-    }
-  }
-  double now() const override { return core_.now(); }
-  std::vector<double> carried() const override { return core_.carried(); }
-
-  int restarts = 0;
-
- private:
-  FlowCore core_;
-};
 
 /// Writes down what it is told to start, and ends what the test says, when it says.
 class FakeExecutor : public Executor {
@@ -74,36 +50,18 @@ class FakeExecutor : public Executor {
   double now_ = 0;
 };
 
-/// An OpGraph in fewer words.
-struct Graph : OpGraph {
-  OpId delay(double seconds, std::vector<OpId> after = {}) {
-    return link(add_delay(Rank(0), Seconds::of(seconds), OpRole::kOther, label("wait")), after);
-  }
-  OpId compute(std::size_t rank, double seconds, std::vector<OpId> after = {}) {
-    return link(add_compute(Rank(rank), Seconds::of(seconds), OpRole::kCompute, label("gemm")),
-                after);
-  }
-  OpId join(std::vector<OpId> after) { return link(add_join(), after); }
-  OpId flow(std::size_t resource, double bytes, std::vector<OpId> after = {}) {
-    FlowPath path;
-    path.shares = {{ResourceId(resource), 1}};
-    return link(
-        add_flow(Rank(0), add_path(path), Bytes::of(bytes), OpRole::kDataComm, label("send")),
-        after);
-  }
-  void slows(OpId op, double slowdown, std::vector<Rank> ranks) {
-    set_occupancy(op, add_occupancy({std::move(ranks), slowdown}));
-  }
-  OpId link(OpId op, const std::vector<OpId>& after) {
-    for (const OpId before : after) add_edge(before, op);
-    return op;
-  }
-};
-
 Timeline run(Graph& graph, std::size_t ranks = 1) {
   graph.freeze();
   LoopExecutor executor({50e9});
   return Engine(graph, executor, ranks).run();
+}
+
+std::vector<double> starts(const OpGraph& graph, const Timeline& timeline) {
+  return testing::by_op(graph, [&](OpId op) { return timeline.start(op); });
+}
+
+std::vector<double> finishes(const OpGraph& graph, const Timeline& timeline) {
+  return testing::by_op(graph, [&](OpId op) { return timeline.finish(op); });
 }
 
 TEST(Engine, StartsOnlyWhatIsReady) {
@@ -122,9 +80,9 @@ TEST(Engine, StartsOnlyWhatIsReady) {
     fake.end({c}, 3);
   });
   const Timeline timeline = Engine(graph, executor, 1).run();
-  EXPECT_THAT(timeline.start, ElementsAre(0, 0, 2, 1));
-  EXPECT_THAT(timeline.finish, ElementsAre(1, 2, 3, 2.5));
-  EXPECT_EQ(timeline.end, 3);
+  EXPECT_THAT(starts(graph, timeline), ElementsAre(0, 0, 2, 1));
+  EXPECT_THAT(finishes(graph, timeline), ElementsAre(1, 2, 3, 2.5));
+  EXPECT_EQ(timeline.end(), 3);
 }
 
 TEST(Engine, StartsInOpOrderWhatBecomesReadyAtOnce) {
@@ -142,7 +100,7 @@ TEST(Engine, StartsInOpOrderWhatBecomesReadyAtOnce) {
 
 TEST(Engine, AnEmptyGraphEndsAtZero) {
   Graph graph;
-  EXPECT_EQ(run(graph).end, 0);
+  EXPECT_EQ(run(graph).end(), 0);
 }
 
 TEST(Engine, AJoinEndsWithTheLastOfWhatItWaitsFor) {
@@ -151,9 +109,9 @@ TEST(Engine, AJoinEndsWithTheLastOfWhatItWaitsFor) {
   const OpId join = graph.join({a, b, c});
   const OpId after = graph.delay(1, {join});
   const Timeline timeline = run(graph);
-  EXPECT_EQ(timeline.start[join.index()], 3);
-  EXPECT_EQ(timeline.finish[join.index()], 3);
-  EXPECT_EQ(timeline.finish[after.index()], 4);
+  EXPECT_EQ(timeline.start(join), 3);
+  EXPECT_EQ(timeline.finish(join), 3);
+  EXPECT_EQ(timeline.finish(after), 4);
 }
 
 TEST(Engine, AGraphOfJoinsTakesNoTime) {
@@ -161,7 +119,7 @@ TEST(Engine, AGraphOfJoinsTakesNoTime) {
   const OpId root = graph.join({});
   graph.join({root, graph.join({root})});
   const Timeline timeline = run(graph);
-  EXPECT_THAT(timeline.finish, ElementsAre(0, 0, 0));
+  EXPECT_THAT(finishes(graph, timeline), ElementsAre(0, 0, 0));
 }
 
 // A recursion per join would need hundreds of megabytes of stack.
@@ -176,8 +134,8 @@ TEST(Engine, AMillionJoinsInARow) {
   }
   graph.delay(2, {last});
   const Timeline timeline = run(graph);
-  EXPECT_EQ(timeline.finish[kJoins], 1);
-  EXPECT_EQ(timeline.end, 3);
+  EXPECT_EQ(timeline.finish(OpId(kJoins)), 1);
+  EXPECT_EQ(timeline.end(), 3);
 }
 
 // 4 ms of communication beside which 10 ms of compute do only 3.2 ms of their work; the 6.8 ms left
@@ -188,8 +146,8 @@ TEST(Engine, ComputeSlowsBesideCommunication) {
   const OpId comm = graph.flow(0, 200e6);
   graph.slows(comm, 0.2, {Rank(0)});
   const Timeline timeline = run(graph);
-  EXPECT_NEAR(timeline.finish[comm.index()], 4e-3, 1e-15);
-  EXPECT_NEAR(timeline.finish[kernel.index()], 10.8e-3, 1e-15);
+  EXPECT_NEAR(timeline.finish(comm), 4e-3, 1e-15);
+  EXPECT_NEAR(timeline.finish(kernel), 10.8e-3, 1e-15);
 }
 
 // 2 ms alone, then 4 ms at 0.8: 5.2 ms of work done at 6 ms.
@@ -198,7 +156,7 @@ TEST(Engine, CommunicationThatStartsLaterSlowsTheRest) {
   const OpId kernel = graph.compute(0, 10e-3);
   const OpId comm = graph.flow(0, 200e6, {graph.delay(2e-3)});
   graph.slows(comm, 0.2, {Rank(0)});
-  EXPECT_NEAR(run(graph).finish[kernel.index()], 10.8e-3, 1e-15);
+  EXPECT_NEAR(run(graph).finish(kernel), 10.8e-3, 1e-15);
 }
 
 // 2 ms alone, then the other 2 ms of work at 0.8.
@@ -207,7 +165,7 @@ TEST(Engine, AKernelEndsWhileCommunicationGoesOn) {
   const OpId kernel = graph.compute(0, 4e-3);
   const OpId comm = graph.delay(100e-3, {graph.delay(2e-3)});
   graph.slows(comm, 0.2, {Rank(0)});
-  EXPECT_NEAR(run(graph).finish[kernel.index()], 4.5e-3, 1e-15);
+  EXPECT_NEAR(run(graph).finish(kernel), 4.5e-3, 1e-15);
 }
 
 // The worst of what runs beside counts, not the sum: at 0.5 for 2 ms, at 0.8 for 2 ms: 2.6 ms done.
@@ -217,7 +175,7 @@ TEST(Engine, TheWorstSlowdownCounts) {
   const OpId longer = graph.delay(4e-3), shorter = graph.delay(2e-3);
   graph.slows(longer, 0.2, {Rank(0)});
   graph.slows(shorter, 0.5, {Rank(0)});
-  EXPECT_NEAR(run(graph).finish[kernel.index()], 11.4e-3, 1e-15);
+  EXPECT_NEAR(run(graph).finish(kernel), 11.4e-3, 1e-15);
 }
 
 TEST(Engine, OnlyTheRanksThatCommunicateAreSlowed) {
@@ -226,8 +184,8 @@ TEST(Engine, OnlyTheRanksThatCommunicateAreSlowed) {
   const OpId comm = graph.delay(4e-3);
   graph.slows(comm, 0.2, {Rank(0)});
   const Timeline timeline = run(graph, 2);
-  EXPECT_NEAR(timeline.finish[slowed.index()], 10.8e-3, 1e-15);
-  EXPECT_EQ(timeline.finish[free.index()], 10e-3);
+  EXPECT_NEAR(timeline.finish(slowed), 10.8e-3, 1e-15);
+  EXPECT_EQ(timeline.finish(free), 10e-3);
 }
 
 TEST(Engine, AKernelThatStartsBesideCommunicationIsSlowFromTheStart) {
@@ -235,7 +193,7 @@ TEST(Engine, AKernelThatStartsBesideCommunicationIsSlowFromTheStart) {
   const OpId comm = graph.delay(4e-3);
   graph.slows(comm, 0.2, {Rank(0)});
   const OpId kernel = graph.compute(0, 0.8e-3, {graph.delay(1e-3)});
-  EXPECT_NEAR(run(graph).finish[kernel.index()], 2e-3, 1e-15);
+  EXPECT_NEAR(run(graph).finish(kernel), 2e-3, 1e-15);
 }
 
 // At one date a kernel ends, the communication beside it ends, and the next kernel starts: at full
@@ -249,8 +207,8 @@ TEST(Engine, KernelAndCommunicationEndAtOneDate) {
   graph.freeze();
   LoopExecutor executor({50e9});
   const Timeline timeline = Engine(graph, executor, 1).run();
-  EXPECT_EQ(timeline.finish[first.index()], 1);
-  EXPECT_EQ(timeline.finish[second.index()], 3);
+  EXPECT_EQ(timeline.finish(first), 1);
+  EXPECT_EQ(timeline.finish(second), 3);
   EXPECT_EQ(executor.restarts, 0);
 }
 
@@ -264,7 +222,7 @@ TEST(Engine, TwoKernelsAtOnceOnARankAreOurBug) {
 TEST(Engine, ReportsWhatResourcesCarried) {
   Graph graph;
   graph.flow(0, 3e6, {graph.flow(0, 2e6)});
-  EXPECT_THAT(run(graph).carried, ElementsAre(5e6));
+  EXPECT_EQ(run(graph).carried(ResourceId(0)), 5e6);
 }
 
 std::string stuck_message(Graph& graph) {
@@ -330,19 +288,19 @@ Graph tangle() {
 TEST(Engine, TheSameGraphGivesTheSameBits) {
   Graph once = tangle(), again = tangle();
   const Timeline a = run(once), b = run(again);
-  EXPECT_EQ(a.start, b.start);
-  EXPECT_EQ(a.finish, b.finish);
-  EXPECT_EQ(a.carried, b.carried);
+  EXPECT_EQ(starts(once, a), starts(again, b));
+  EXPECT_EQ(finishes(once, a), finishes(again, b));
+  EXPECT_EQ(a.carried(ResourceId(0)), b.carried(ResourceId(0)));
 }
 
 TEST(Engine, TheTimelineKeepsEveryDependency) {
   Graph graph = tangle();
   const Timeline timeline = run(graph);
   for (std::size_t i = 0; i < graph.size(); ++i) {
-    EXPECT_LE(timeline.start[i], timeline.finish[i]);
-    for (const OpId next : graph.successors(OpId(i))) {
-      EXPECT_GE(timeline.start[next.index()], timeline.finish[i]) << graph.describe(next);
-    }
+    const OpId op(i);
+    EXPECT_LE(timeline.start(op), timeline.finish(op));
+    for (const OpEdge& edge : graph.successors(op))
+      EXPECT_GE(timeline.start(edge.op), timeline.finish(op)) << graph.describe(edge.op);
   }
 }
 

@@ -410,13 +410,13 @@ TEST(SimgridPlatform, PinsWhatItSaysItPins) {
 Values route_between(std::size_t from, std::size_t to) {
   return fork_run([=] {
            const MeshTopology topology(2, 4, 2);
-           const SimgridPlatform platform(topology, SimgridPlatform::Extent::kFull);
+           SimgridPlatform platform(topology, SimgridPlatform::Extent::kFull);
            std::vector<sg::Link*> links;
            double latency = 0;
            platform.host(from)->route_to(platform.host(to), links, &latency);
            Values resources{latency};
            for (const sg::Link* link : links) {
-             for (std::size_t r = 0; r < topology.resources().size(); ++r) {
+             for (std::size_t r = 0; r < topology.resource_count(); ++r) {
                if (platform.link(ResourceId(r)) == link) {
                  resources.push_back(static_cast<double>(r));
                }
@@ -436,8 +436,7 @@ Values resources(std::initializer_list<ResourceId> ids) {
 TEST(SimgridPlatform, ComputesRoutesFromTheTopology) {
   const MeshTopology t(2, 4, 2);
   const ServerId a(0), b(1);
-  std::vector<ResourceId> fabric;
-  t.route(t.nic_node(a, 0), t.nic_node(b, 1), fabric);
+  const Route fabric = t.route(t.nic_node(a, 0), t.nic_node(b, 1));
   ASSERT_EQ(fabric.size(), 1U);
   EXPECT_EQ(route_between(1, 3), resources({t.nvlink_out(Rank(1)), t.nvlink_in(Rank(3))}));
   EXPECT_EQ(route_between(2, 2), resources({t.nvlink_out(Rank(2)), t.nvlink_in(Rank(2))}));
