@@ -186,7 +186,7 @@ Json collective_rows(const Json& measured) {
     row["size"] = Json(static_cast<std::int64_t>(size));
     row["count"] = Json(static_cast<std::int64_t>(size / kFloat / parts));
     row["type"] = Json("float");
-    row["redop"] = Json(operation == "all_gather" ? "none" : "sum");
+    row["redop"] = Json(operation == "all_gather" || operation == "all_to_all" ? "none" : "sum");
     row["root"] = Json(-1);
     row["time_us"] = Json(r.at("time_s").as_number() * 1e6);
     row["algbw_gb_per_s"] = Json(r.at("algbw_bytes_per_s").as_number() / 1e9);

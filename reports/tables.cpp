@@ -271,6 +271,26 @@ std::vector<std::string> refusals(const Json& result) {
   return all;
 }
 
+std::vector<std::string> folding_notes(const Json& result) {
+  const Json* folding = result.find("folding");
+  if (folding == nullptr) return {};
+  std::vector<std::string> all;
+  const auto number = [folding](std::string_view key) { return folding->at(key).as_integer(); };
+  std::string once;
+  if (number("tensor_ranks") > 1)
+    once = fmt::format("one tensor rank for {}", number("tensor_ranks"));
+  if (number("replica_classes") < number("replicas"))
+    once += fmt::format("{}{} of {} replicas", once.empty() ? "" : ", ", number("replica_classes"),
+                        number("replicas"));
+  if (!once.empty()) all.push_back("simulated for all that do the same: " + once);
+  const std::int64_t repeated = folding->at("repeated_operations").as_integer();
+  if (repeated > 0)
+    all.push_back(
+        fmt::format("a state of the run recurs: {} operations follow from others", repeated));
+  for (const Json& reason : folding->at("one_by_one").items()) all.push_back(reason.as_string());
+  return all;
+}
+
 std::vector<ComparedRun> compared_runs(const Json& comparison) {
   std::vector<ComparedRun> runs;
   std::map<std::string, int> seen;

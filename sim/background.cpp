@@ -10,14 +10,12 @@
 namespace trainyard {
 namespace {
 
-OpId add_storage_flow(Lowering& lowering, int server, bool write, Bytes bytes, double cores,
-                      std::string_view label) {
-  const Topology& topology = lowering.routes().topology();
+BackgroundFlow announce(Lowering& lowering, int server, bool write, Bytes bytes, double cores,
+                        std::string_view label) {
   const ServerId id(static_cast<std::size_t>(server));
-  OpGraph& graph = lowering.graph();
-  const Rank rank(id.index() * static_cast<std::size_t>(topology.gpus_per_server()));
-  return graph.add_flow(rank, graph.add_path(lowering.routes().storage(id, write, cores)), bytes,
-                        OpRole::kStorage, graph.label(label));
+  const auto per_server = static_cast<std::size_t>(lowering.routes().topology().gpus_per_server());
+  return {lowering.announce(lowering.routes().storage(id, write, cores)),
+          Rank(id.index() * per_server), bytes, std::string(label)};
 }
 
 }  // namespace
@@ -68,31 +66,40 @@ void check_training(const Cluster& cluster, const Job& job) {
   }
 }
 
-std::vector<OpId> add_loading(Lowering& lowering, const Cluster& cluster, const Job& job) {
+std::vector<BackgroundFlow> announce_loading(Lowering& lowering, const Job& job) {
   if (!job.training || job.training->data.sample == Bytes()) return {};
   const DataPlan& data = job.training->data;
-  const int servers = job.server_count(cluster);
+  const int servers = job.server_count(lowering.cluster());
   const Bytes each = job.workload->facts().samples / servers * data.sample;
   const double cores = data.preprocessing == "host" ? data.preprocess.si() / data.sample.si() : 0;
-  std::vector<OpId> flows;
+  std::vector<BackgroundFlow> flows;
   flows.reserve(static_cast<std::size_t>(servers));
   for (int s = 0; s < servers; ++s)
-    flows.push_back(
-        add_storage_flow(lowering, job.first_server + s, false, each, cores, "training data"));
+    flows.push_back(announce(lowering, job.first_server + s, false, each, cores, "training data"));
   return flows;
 }
 
-std::vector<OpId> add_checkpoint(Lowering& lowering, const Cluster& cluster, const Job& job,
-                                 bool write) {
-  const int servers = job.server_count(cluster);
+std::vector<BackgroundFlow> announce_checkpoint(Lowering& lowering, const Job& job, bool write) {
+  if (checkpoint_bytes(job) == Bytes()) return {};
+  const int servers = job.server_count(lowering.cluster());
   const int asked = write ? job.training->checkpoint.writers : 0;
   const int taking_part = asked > 0 ? asked : servers;
   const Bytes each = checkpoint_bytes(job) / taking_part;
-  std::vector<OpId> flows;
+  std::vector<BackgroundFlow> flows;
   flows.reserve(static_cast<std::size_t>(taking_part));
   for (int s = 0; s < taking_part; ++s)
-    flows.push_back(add_storage_flow(lowering, job.first_server + s, write, each, 0, "checkpoint"));
+    flows.push_back(announce(lowering, job.first_server + s, write, each, 0, "checkpoint"));
   return flows;
+}
+
+std::vector<OpId> add_background(Lowering& lowering, const std::vector<BackgroundFlow>& flows) {
+  OpGraph& graph = lowering.graph();
+  std::vector<OpId> ops;
+  ops.reserve(flows.size());
+  for (const BackgroundFlow& flow : flows)
+    ops.push_back(graph.add_flow(flow.rank, graph.add_path(lowering.background_path(flow.index)),
+                                 flow.bytes, OpRole::kStorage, graph.label(flow.label)));
+  return ops;
 }
 
 void wait_for_data(OpGraph& graph, const Topology& topology, const std::vector<OpId>& loading,

@@ -17,12 +17,12 @@ Lowering::Lowering(const Cluster& cluster, const Topology& topology, Fidelity fi
   }
 }
 
-CollectiveContext Lowering::context(const Protocol& protocol, Fidelity fidelity) {
-  return {graph_, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_, 1};
+CollectiveContext Lowering::context(OpGraph& graph, const Protocol& protocol, Fidelity fidelity) {
+  return {graph, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_, 1};
 }
 
 const Group& Lowering::group(std::vector<Rank> ranks) {
-  return context({}, fidelity_).group(std::move(ranks));
+  return context(graph_, {}, fidelity_).group(std::move(ranks));
 }
 
 OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
@@ -34,58 +34,53 @@ OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_vi
   return graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
 }
 
-// Nothing when they are not alike.
-std::optional<FlowPath> Lowering::together(const std::vector<Rank>& from,
-                                           const std::vector<Rank>& to) const {
-  const bool local = routes_.same_server(from.front(), to.front());
-  PathBuilder all;
-  Seconds latency;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == to[i] || routes_.same_server(from[i], to[i]) != local) return std::nullopt;
-    const FlowPath path = routes_.message(from[i], to[i]);
-    if (i > 0 && path.latency != latency) return std::nullopt;
-    latency = path.latency;
-    all.add(path, 1 / static_cast<double>(from.size()));
-  }
-  all.delay(latency);
-  FlowPath path = std::move(all).build();
-  path.fairness = static_cast<double>(from.size());  // as many as they are, against others
-  double load = 0;
-  for (const Share& share : path.shares) {
-    if (routes_.topology().resource(share.resource).kind != ResourceKind::kLink) continue;
-    if (load > 0 && share.weight != load) return std::nullopt;
-    load = share.weight;
-  }
-  return path;
+std::size_t Lowering::announce(FlowPath path) {
+  background_.push_back(std::move(path));
+  return background_.size() - 1;
 }
 
-OpId Lowering::send_together(const std::vector<Rank>& from, const std::vector<Rank>& to,
-                             Bytes bytes, OpRole role, std::string_view label,
-                             std::uint32_t number) {
-  if (routes_.same_server(from.front(), to.front())) role = OpRole::kNvLink;
-  PathId& path = messages_[{from.front(), to.front()}];
-  if (!path.valid()) {
-    std::optional<FlowPath> all = together(from, to);
-    require(all.has_value(), "messages that are not alike");
-    path = graph_.add_path(std::move(*all));
-  }
-  return graph_.add_flow(from.front(), path, static_cast<double>(from.size()) * bytes, role,
-                         graph_.label(label), number);
+FlowPath Lowering::background_path(std::size_t i) const {
+  const FlowPath& path = background_[i];
+  return folded_.folding
+             ? folded_.folding->fold(static_cast<Folding::Kind>(i), FlowCollection::kShared, path)
+             : path;
 }
 
-// Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.
+// Groups of one shape use what the first of them chose, unless they cannot.
 Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   const Key key{call.op, call.bytes.si(), call.group->id};
   const auto [it, is_new] = chosen_.try_emplace(key);
-  Chosen& best = it->second;
-  if (!is_new) return best;
+  Chosen& chosen = it->second;
+  if (!is_new) return chosen;
   order_.push_back(key);
+  const Shape shape{call.op, call.bytes.si(), call.group->size(), call.group->servers()};
+  const auto known = by_shape_.find(shape);
+  if (known != by_shape_.end()) {
+    chosen = known->second;
+    const CollectiveContext ctx = context(graph_, chosen.protocol, fidelity_);
+    if (chosen.algorithm->refuses(call, ctx).empty()) {
+      chosen.choice.calls = 0;
+      // Servers are all alike, so what stays inside one takes the same time in each.
+      if (call.group->servers() > 1) chosen.choice.estimate = chosen.algorithm->estimate(call, ctx);
+      return chosen;
+    }
+  }
+  chosen = choose_anew(call);
+  by_shape_.try_emplace(shape, chosen);
+  return chosen;
+}
+
+// Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.
+Lowering::Chosen Lowering::choose_anew(const CollectiveCall& call) {
+  Chosen best;
   const CollectiveLibrary& library = cluster().collectives;
   best.choice = {call.op, call.bytes, call.group->size(), call.group->servers(), {}, {}, Seconds(),
                  {},      0};
   const auto consider = [&](const std::string& name, const Collective& algorithm) {
     const std::string reason =
-        algorithm.refuses(call, context(library.protocols.begin()->second, fidelity_));
+        algorithm.does(call.op)
+            ? algorithm.refuses(call, context(graph_, library.protocols.begin()->second, fidelity_))
+            : fmt::format("does no {}", collective_name(call.op));
     if (!reason.empty()) {
       best.choice.refused +=
           fmt::format("{}{}: {}", best.choice.refused.empty() ? "" : "; ", name, reason);
@@ -93,7 +88,7 @@ Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
     }
     for (const auto& [protocol_name, protocol] : library.protocols) {
       if (library.protocol != "auto" && library.protocol != protocol_name) continue;
-      const Seconds time = algorithm.estimate(call, context(protocol, fidelity_));
+      const Seconds time = algorithm.estimate(call, context(graph_, protocol, fidelity_));
       if (best.algorithm != nullptr && time >= best.choice.estimate) continue;
       best.algorithm = &algorithm;
       best.protocol = protocol;
@@ -105,11 +100,19 @@ Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   if (library.algorithm != "auto") consider(library.algorithm, *algorithms_.at(library.algorithm));
   if (best.algorithm == nullptr) {
     for (const auto& [name, algorithm] : algorithms_) {
-      if (name != library.algorithm && algorithm->applies(*call.group)) consider(name, *algorithm);
+      if (name != library.algorithm && algorithm->does(call.op) && algorithm->applies(*call.group))
+        consider(name, *algorithm);
     }
   }
   require(best.algorithm != nullptr, "no collective algorithm fits");
   return best;
+}
+
+std::vector<OpId> Lowering::lower(const CollectiveCall& call, OpGraph& graph, const Chosen& chosen,
+                                  std::span<const OpId> entry, Fidelity fidelity) {
+  CollectiveCall charged = call;
+  if (call.group->servers() == 1) charged.role = OpRole::kNvLink;
+  return chosen.algorithm->lower(charged, context(graph, chosen.protocol, fidelity), entry);
 }
 
 std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<const OpId> entry,
@@ -117,16 +120,37 @@ std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<con
   require(entry.size() == call.group->size(), "one entry per rank of the group");
   if (call.group->size() == 1) return {entry.begin(), entry.end()};
   Chosen& chosen = choose(call);
-  ++chosen.choice.calls;
-  CollectiveCall charged = call;
-  if (call.group->servers() == 1) charged.role = OpRole::kNvLink;
-  return chosen.algorithm->lower(charged, context(chosen.protocol, fidelity), entry);
+  chosen.choice.calls += std::size_t{graph_.iterations()} * call.groups;
+  return lower(call, graph_, chosen, entry, fidelity);
+}
+
+Lowering::Tried Lowering::try_collective(const CollectiveCall& call, Fidelity fidelity) {
+  Tried tried;
+  if (call.group->size() == 1) return tried;
+  OpGraph graph;
+  const std::vector<OpId> entry(call.group->size());
+  const Chosen& chosen = choose(call);
+  tried.follows_routes = chosen.algorithm->follows_routes();
+  const std::vector<OpId> exits = lower(call, graph, chosen, entry, fidelity);
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const OpId op(i);
+    if (graph.kind(op) == OpKind::kFlow) tried.flows.push_back(graph.path(op));
+    if (graph.kind(op) == OpKind::kDelay) {
+      FlowPath pause;
+      pause.latency = Seconds::of(graph.work(op));
+      tried.flows.push_back(std::move(pause));
+    }
+  }
+  tried.ends_together =
+      std::all_of(exits.begin(), exits.end(), [&](OpId exit) { return exit == exits.front(); });
+  return tried;
 }
 
 Seconds Lowering::estimate(const CollectiveCall& call) {
   return call.group->size() == 1 ? Seconds() : choose(call).choice.estimate;
 }
 
+// A folded run meets them in another order, so they are sorted.
 std::vector<CollectiveChoice> Lowering::choices() const {
   std::vector<CollectiveChoice> all;
   for (const Key& key : order_) {
@@ -141,6 +165,10 @@ std::vector<CollectiveChoice> Lowering::choices() const {
       same->calls += c.calls;
     }
   }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.servers, a.ranks, a.op, a.bytes) <
+           std::tie(b.servers, b.ranks, b.op, b.bytes);
+  });
   return all;
 }
 

@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/collective.hpp"
+#include "sim/folding.hpp"
 
 namespace trainyard {
 
@@ -22,6 +24,20 @@ struct CollectiveChoice {
   Seconds estimate;     ///< closed form on an idle network
   std::string refused;  ///< "sharp: reason; …" for algorithms that could not be used
   std::size_t calls = 0;
+};
+
+/// What of a run is simulated once for several (engine.fold), and why not more.
+struct Folded {
+  std::optional<Folding> folding;  ///< of the flows; empty: nothing was folded
+  int tensor_ranks = 1;            ///< of a group, for which one is simulated
+  int rails = 1;                   ///< that the first of them stands for: numbers of NICs
+  int replicas = 1;                ///< of a stage
+  int replica_classes = 1;         ///< of which one each is simulated
+  /// Servers that are simulated, with how many servers each stands for; empty: all are.
+  std::map<ServerId, double> servers;
+  /// By folded flow: the path of the one that stands for all, over its own servers.
+  std::unordered_map<OpId, PathId> own_paths;
+  std::vector<std::string> reasons;
 };
 
 class Lowering {
@@ -47,18 +63,19 @@ class Lowering {
   OpId send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
             std::uint32_t number = 0);
 
-  /// Whether the messages from[i] -> to[i] are alike: equal latency and an equal load on each link
-  /// that any of them takes, so that together they run as one at equal rates.
-  bool alike(const std::vector<Rank>& from, const std::vector<Rank>& to) const {
-    return together(from, to).has_value();
-  }
-  /// Messages of `bytes` each from every from[i] to to[i], which are alike, as one flow.
-  OpId send_together(const std::vector<Rank>& from, const std::vector<Rank>& to, Bytes bytes,
-                     OpRole role, std::string_view label, std::uint32_t number = 0);
   /// Whether generators may simulate one of several that do exactly the same (engine.fold, where
   /// the executor takes weighted flows); false until set.
   bool folds() const { return folds_; }
   void set_folds(bool folds) { folds_ = folds; }
+  /// What was folded; filled by the generator.
+  Folded& folded() { return folded_; }
+  const Folded& folded() const { return folded_; }
+  /// Flows that run beside what generators add. Each is a folding class of its own, numbered from
+  /// 0. Announced before the generator runs; returns the number.
+  std::size_t announce(FlowPath path);
+  const std::vector<FlowPath>& background() const { return background_; }
+  /// The path on which background flow `i` runs.
+  FlowPath background_path(std::size_t i) const;
 
   /// A collective by the library's algorithm and protocol (see CollectiveLibrary), or the cheapest
   /// by closed form. A forced algorithm that cannot be used here falls back to the cheapest other,
@@ -68,6 +85,14 @@ class Lowering {
   std::vector<OpId> collective(const CollectiveCall& call, std::span<const OpId> entry) {
     return collective(call, entry, fidelity_);
   }
+  /// What collective() would add, without adding it: the path of each of its flows, and for each of
+  /// its pauses one whose latency is the pause.
+  struct Tried {
+    std::vector<FlowPath> flows;
+    bool ends_together = true;   ///< all ranks have their results at once, with one operation
+    bool follows_routes = true;  ///< see Collective
+  };
+  Tried try_collective(const CollectiveCall& call, Fidelity fidelity);
   /// The closed form of the call as collective() would run it. Zero for groups of one.
   Seconds estimate(const CollectiveCall& call);
 
@@ -75,16 +100,19 @@ class Lowering {
   std::vector<CollectiveChoice> choices() const;
 
  private:
-  using Key = std::tuple<CollectiveOp, double, std::size_t>;
+  /// Operation, bytes, ranks, servers: groups of one shape use one algorithm.
+  using Shape = std::tuple<CollectiveOp, double, std::size_t, std::size_t>;
+  using Key = std::tuple<CollectiveOp, double, std::size_t>;  ///< operation, bytes, group
   struct Chosen {
     CollectiveChoice choice;
     const Collective* algorithm = nullptr;
     Protocol protocol;
   };
   Chosen& choose(const CollectiveCall& call);
-  std::optional<FlowPath> together(const std::vector<Rank>& from,
-                                   const std::vector<Rank>& to) const;
-  CollectiveContext context(const Protocol& protocol, Fidelity fidelity);
+  Chosen choose_anew(const CollectiveCall& call);
+  std::vector<OpId> lower(const CollectiveCall& call, OpGraph& graph, const Chosen& chosen,
+                          std::span<const OpId> entry, Fidelity fidelity);
+  CollectiveContext context(OpGraph& graph, const Protocol& protocol, Fidelity fidelity);
 
   OpGraph graph_;
   Routes routes_;
@@ -94,6 +122,9 @@ class Lowering {
   bool folds_ = false;
   std::map<std::vector<Rank>, std::unique_ptr<Group>> groups_;
   std::map<std::string, std::unique_ptr<Collective>> algorithms_;
+  Folded folded_;
+  std::vector<FlowPath> background_;
+  std::map<Shape, Chosen> by_shape_;
   std::map<Key, Chosen> chosen_;
   std::map<std::pair<Rank, Rank>, PathId> messages_;
   std::vector<Key> order_;

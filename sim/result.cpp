@@ -120,6 +120,34 @@ Json finished_jobs(const LoadedScenario& loaded, const Topology& topology,
   return out;
 }
 
+std::uint64_t simulated_iterations(const OpGraph& graph, const Timeline& timeline) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < graph.size(); ++i) all += timeline.iterations(OpId(i));
+  return all;
+}
+
+Json folding_to_json(const Folded& folded, std::uint64_t left_out) {
+  Json out = Json::object();
+  out["tensor_ranks"] = Json(folded.tensor_ranks);
+  out["replicas"] = Json(folded.replicas);
+  out["replica_classes"] = Json(folded.replica_classes);
+  out["repeated_operations"] = Json(left_out);
+  out["one_by_one"] = Json::array();
+  for (const std::string& reason : folded.reasons) out["one_by_one"].push_back(Json(reason));
+  return out;
+}
+
+// Of a condition between iterations, the first that it concerns.
+bool in_order(const Timeline& time, OpId op, const OpEdge& edge) {
+  if (edge.shift == OpEdge::kAfterLast) return time.start(edge.op) >= time.finish(op);
+  if (edge.shift == OpEdge::kLastAfterLast)
+    return time.start(time.record(edge.op, time.iterations(edge.op) - 1)) >= time.finish(op);
+  const std::int64_t before = std::max(0, -edge.shift), after = before + edge.shift;
+  if (before >= time.iterations(op) || after >= time.iterations(edge.op)) return true;
+  return time.start(time.record(edge.op, static_cast<std::uint32_t>(after))) >=
+         time.finish(time.record(op, static_cast<std::uint32_t>(before)));
+}
+
 }  // namespace
 
 Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
@@ -127,7 +155,7 @@ Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
   const Cluster& cluster = lowering.cluster();
   const auto last = [&](const std::vector<OpId>& all) {
     double end = 0;
-    for (const OpId op : all) end = std::max(end, timeline.finish[op.index()]);
+    for (const OpId op : all) end = std::max(end, timeline.finish(op));
     return end;
   };
   Json out = Json::object();
@@ -137,10 +165,10 @@ Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
     Json one = Json::object();
     one["name"] = Json(job.name);
     one["metrics"] = job.workload->measure(lowering, timeline);
-    const double end = metric_value(one.at("metrics"), "step_time_s").value_or(timeline.end);
-    one["usage"] = usage_to_json(usage_of(
-        cluster, lowering.routes().topology(), lowering.graph(), timeline,
-        ServerId(static_cast<std::size_t>(job.first_server)), job.server_count(cluster), end));
+    const double end = metric_value(one.at("metrics"), "step_time_s").value_or(timeline.end());
+    one["usage"] = usage_to_json(usage_of(lowering, timeline,
+                                          ServerId(static_cast<std::size_t>(job.first_server)),
+                                          job.server_count(cluster), end));
     one["load_s"] = Json(last(ops[i].loading));
     one["drain_s"] = Json(last(ops[i].draining));
     all.push_back(std::move(one));
@@ -152,24 +180,25 @@ Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
   Json inactive = Json::array();
   for (const std::string& reason : lowering.routes().inactive()) inactive.push_back(Json(reason));
   out["inactive"] = std::move(inactive);
-  out["operations"] = Json(lowering.graph().size());
+  const std::uint64_t simulated = simulated_iterations(lowering.graph(), timeline);
+  out["operations"] = Json(simulated);
+  out["folding"] = folding_to_json(lowering.folded(), lowering.graph().instances() - simulated);
   return out;
 }
 
 void check_invariants(const Topology& topology, const OpGraph& graph, const Timeline& timeline) {
   constexpr double kRounding = 1e-9;
-  for (std::size_t i = 0; i < timeline.carried.size(); ++i) {
-    const double most = topology.resources()[i].capacity * timeline.end;
-    require(timeline.carried[i] <= most * (1 + kRounding) + kRounding,
+  for (const auto& [resource, carried] : timeline.carried()) {
+    const double most = topology.capacity_of(resource) * timeline.end();
+    require(carried <= most * (1 + kRounding) + kRounding,
             "a resource carried more than its capacity");
   }
   for (std::size_t i = 0; i < graph.size(); ++i) {
-    require(timeline.finish[i] >= timeline.start[i] && timeline.start[i] >= 0,
+    const OpId op(i);
+    require(timeline.finish(op) >= timeline.start(op) && timeline.start(op) >= 0,
             "time ran backwards");
-    for (const OpId next : graph.successors(OpId(i))) {
-      require(timeline.start[next.index()] >= timeline.finish[i],
-              "an operation started before what it waits for");
-    }
+    for (const OpEdge& edge : graph.successors(op))
+      require(in_order(timeline, op, edge), "an operation started before what it waits for");
   }
 }
 
@@ -189,6 +218,7 @@ Json assemble_result(LoadedScenario& loaded, const Topology& topology,
     result["jobs"] = finished_jobs(loaded, topology, parts);
     result["metrics"] = result["jobs"].items().front().at("metrics");
     result["collectives"] = parts.front().found.at("collectives");
+    result["folding"] = parts.front().found.at("folding");
   }
   for (const ResultPart& part : parts) {
     if (part.kind == ResultPart::Kind::kProbe)

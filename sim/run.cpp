@@ -26,10 +26,14 @@ Timeline run_graph(const Scenario& scenario, const Topology& topology, OpGraph& 
   profile.stage("make the executor");
   const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, topology);
   profile.stage("run");
-  Timeline timeline = Engine(graph, *executor, topology.ranks(), progress_on_stderr()).run();
+  Engine engine(graph, *executor, topology.ranks(), progress_on_stderr());
+  if (scenario.engine.fold == "auto") engine.skip_repetition();
+  Timeline timeline = engine.run();
   profile.stage("check");
   check_invariants(topology, graph, timeline);
   profile.count("operations", static_cast<double>(graph.size()));
+  profile.count("iterations of operations", static_cast<double>(graph.instances()));
+  profile.count("iterations left out because they recur", static_cast<double>(engine.skipped()));
   profile.count("dependencies", static_cast<double>(graph.edges()));
   profile.count("distinct paths", static_cast<double>(graph.paths()));
   for (const auto& [name, value] : executor->counters()) profile.count(name, value);
@@ -55,16 +59,27 @@ Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Jo
   profile.stage("lower to operations");
   Lowering lowering(cluster, topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
   lowering.set_seed(static_cast<std::uint64_t>(scenario.engine.seed));
-  lowering.set_folds(scenario.engine.fold == "auto" && scenario.engine.executor == "flow");
+  lowering.set_folds(scenario.engine.fold == "auto" && scenario.engine.executor == "flow" &&
+                     jobs.size() == 1);
+  if (scenario.engine.fold == "auto" && jobs.size() > 1)
+    lowering.folded().reasons.emplace_back(
+        "tensor ranks and replicas one by one: several jobs run");
+  std::vector<std::vector<BackgroundFlow>> loading, drains;
+  for (const Job& job : jobs) {
+    loading.push_back(announce_loading(lowering, job));
+    drains.emplace_back();
+    if (draining) drains.back() = announce_checkpoint(lowering, job, true);
+  }
   std::vector<JobOps> ops;
-  for (Job& job : jobs) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Job& job = jobs[i];
     const std::size_t first = lowering.graph().size();
     job.workload->lower(lowering, ranks_of(cluster, job.first_server, job.server_count(cluster)));
     const std::size_t last = lowering.graph().size();
-    ops.push_back({add_loading(lowering, cluster, job), {}});
+    ops.push_back({add_background(lowering, loading[i]), {}});
     if (job.training && job.training->data.prefetch == 0)
       wait_for_data(lowering.graph(), topology, ops.back().loading, first, last);
-    if (draining) ops.back().draining = add_checkpoint(lowering, cluster, job, true);
+    ops.back().draining = add_background(lowering, drains[i]);
   }
   const Timeline timeline = run_graph(scenario, topology, lowering.graph(), profile);
   Json out = measure_run(jobs, ops, lowering, timeline);
@@ -78,10 +93,10 @@ Json simulate_checkpoint(const Scenario& scenario, const Topology& topology, con
   Profile profile;
   profile.stage("lower to operations");
   Lowering lowering(scenario.cluster, topology, Fidelity::kFlow, Fidelity::kAnalytic);
-  add_checkpoint(lowering, scenario.cluster, job, write);
+  add_background(lowering, announce_checkpoint(lowering, job, write));
   const Timeline timeline = run_graph(scenario, topology, lowering.graph(), profile);
   Json out = Json::object();
-  out["time_s"] = Json(timeline.end);
+  out["time_s"] = Json(timeline.end());
   out["operations"] = Json(lowering.graph().size());
   out["profile"] = profile.finish();
   return out;

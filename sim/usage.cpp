@@ -1,92 +1,133 @@
 #include "sim/usage.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace trainyard {
 namespace {
 
-struct Interval {
-  double begin, end;
-};
-
-double union_length(std::vector<Interval>& all) {
-  std::sort(all.begin(), all.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+/// How long at least one iteration of these operations was open.
+double open_time(const std::vector<OpId>& ops, const Timeline& time,
+                 std::vector<std::pair<double, double>>& intervals) {
+  intervals.clear();
+  for (const OpId op : ops) {
+    for (std::uint32_t k = 0; k < time.iterations(op); ++k) {
+      const std::size_t record = time.record(op, k);
+      intervals.emplace_back(time.start(record), time.finish(record));
+    }
+  }
+  std::sort(intervals.begin(), intervals.end());
   double length = 0, until = 0;
-  for (const Interval& one : all) {
-    const double from = std::max(until, one.begin);
-    if (one.end <= from) continue;
-    length += one.end - from;
-    until = one.end;
+  for (const auto& [begin, end] : intervals) {
+    const double from = std::max(until, begin);
+    if (end <= from) continue;
+    length += end - from;
+    until = end;
   }
   return length;
 }
 
 class Accountant {
  public:
-  Accountant(const Topology& topology, const OpGraph& graph, const Timeline& timeline,
-             std::size_t first, std::size_t servers)
-      : topology_(topology),
-        graph_(graph),
+  Accountant(const Lowering& lowering, const Timeline& timeline, std::size_t first,
+             std::size_t servers)
+      : topology_(lowering.routes().topology()),
+        graph_(lowering.graph()),
+        folded_(lowering.folded()),
         time_(timeline),
         first_(first),
         open_(servers),
-        active_(servers * static_cast<std::size_t>(topology.gpus_per_server())),
-        computes_(active_.size()) {}
+        active_(servers * static_cast<std::size_t>(topology_.gpus_per_server())),
+        computes_(active_.size()),
+        weight_(servers, folded_.servers.empty() ? 1 : 0) {
+    for (const auto& [server, count] : folded_.servers) weight_[server.index() - first_] = count;
+  }
 
-  /// Adds one operation's share of the servers' cores and of their open time.
-  void add(OpId op, Usage& sum) {
-    const OpRole role = graph_.role(op);
-    const bool storage = role == OpRole::kStorage;
-    if (graph_.kind(op) == OpKind::kFlow && (storage || is_network(role))) {
-      const PathFacts& facts = facts_of(graph_.path_id(op));
+  /// The host cores that all flows take, of the job's servers.
+  void add_cores(Usage& sum) {
+    for (std::size_t i = 0; i < graph_.size(); ++i) {
+      const OpId op(i);
+      const OpRole role = graph_.role(op);
+      const bool storage = role == OpRole::kStorage;
+      if (graph_.kind(op) != OpKind::kFlow || !(storage || is_network(role))) continue;
       (storage ? sum.storage_cores : sum.network_cores) +=
-          graph_.work(op) * facts.core_seconds_per_byte;
-    }
-    if (graph_.kind(op) == OpKind::kJoin) return;
-    const Interval interval{time_.start[op.index()], time_.finish[op.index()]};
-    if (graph_.kind(op) == OpKind::kCompute || role == OpRole::kNvLink) add_active(op, interval);
-    if (!is_network(role)) return;
-    for (const std::size_t server : servers_of(op)) {
-      if (server >= first_ && server < first_ + open_.size())
-        open_[server - first_].push_back(interval);
+          graph_.work(op) * graph_.iterations(op) *
+          facts_of(graph_.path_id(op)).core_seconds_per_byte;
     }
   }
 
-  double open_seconds() { return seconds(open_); }
-  /// Mean over the GPUs that have kernels, if any: where one is simulated for several, the others
-  /// have none.
-  double active_seconds() {
-    const auto with_kernels = std::count(computes_.begin(), computes_.end(), true);
-    if (with_kernels == 0) return seconds(active_) / static_cast<double>(active_.size());
-    for (std::size_t i = 0; i < active_.size(); ++i) {
-      if (!computes_[i]) active_[i].clear();
+  /// Sorts operations by the servers and GPUs that have them open.
+  void add_operations() {
+    for (std::size_t i = 0; i < graph_.size(); ++i) {
+      const OpId op(i);
+      if (graph_.kind(op) == OpKind::kJoin) continue;
+      const OpRole role = graph_.role(op);
+      const bool active = graph_.kind(op) == OpKind::kCompute || role == OpRole::kNvLink;
+      if (!active && !is_network(role)) continue;
+      const Touched& touched = touched_by(op);
+      if (active) add_active(op, touched);
+      if (!is_network(role)) continue;
+      for (const std::size_t server : touched.servers) {
+        if (server >= first_ && server < first_ + open_.size())
+          open_[server - first_].push_back(op);
+      }
     }
-    return seconds(active_) / static_cast<double>(with_kernels);
+  }
+
+  /// The time in which a server has something open, summed over the servers.
+  double open_seconds() const {
+    double sum = 0;
+    std::vector<std::pair<double, double>> intervals;
+    for (std::size_t s = 0; s < open_.size(); ++s) {
+      if (!open_[s].empty()) sum += weight_[s] * open_time(open_[s], time_, intervals);
+    }
+    return sum;
+  }
+  /// The time in which a GPU runs something: mean over the GPUs that have kernels, if any; where
+  /// one is simulated for several, the others have none.
+  double active_seconds() const {
+    const bool any = std::count(computes_.begin(), computes_.end(), true) > 0;
+    double sum = 0, all = 0;
+    std::vector<std::pair<double, double>> intervals;
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      if (any && !computes_[i]) continue;
+      const double weight = weight_[i / static_cast<std::size_t>(topology_.gpus_per_server())];
+      sum += weight * open_time(active_[i], time_, intervals);
+      all += weight;
+    }
+    return all > 0 ? sum / all : 0;
   }
 
  private:
+  struct Touched {
+    std::vector<std::size_t> servers, ranks;
+  };
   struct PathFacts {
     bool known = false;
     double core_seconds_per_byte = 0;  ///< host cores of the job's servers, all together
-    std::vector<std::size_t> servers;  ///< that it touches
-    std::vector<std::size_t> ranks;    ///< whose NVLinks it takes
+    Touched touched;                   ///< servers, and ranks whose NVLinks it takes
   };
 
-  static double seconds(std::vector<std::vector<Interval>>& all) {
-    double sum = 0;
-    for (auto& intervals : all) sum += union_length(intervals);
-    return sum;
+  /// Whether what happens there counts: it is a server of the job, and simulated.
+  bool counts(std::size_t server) const {
+    return server >= first_ && server < first_ + weight_.size() && weight_[server - first_] > 0;
   }
 
-  void add_active(OpId op, Interval interval) {
+  void add_active(OpId op, const Touched& touched) {
     const std::size_t first = first_ * static_cast<std::size_t>(topology_.gpus_per_server());
-    for (const std::size_t rank : ranks_of(op)) {
+    for (const std::size_t rank : touched.ranks) {
       if (rank < first || rank >= first + active_.size()) continue;
-      active_[rank - first].push_back(interval);
+      active_[rank - first].push_back(op);
       if (graph_.kind(op) == OpKind::kCompute) computes_[rank - first] = true;
     }
+  }
+
+  /// The GPU of an NVLink, the NIC of a PCIe link.
+  NodeId edge_end(const Resource& r) const {
+    const NodeKind wanted = r.kind == ResourceKind::kNvLink ? NodeKind::kGpu : NodeKind::kNic;
+    return r.from.valid() && topology_.node(r.from).kind == wanted ? r.from : r.to;
   }
 
   const PathFacts& facts_of(PathId id) {
@@ -96,107 +137,140 @@ class Accountant {
     facts.known = true;
     std::set<std::size_t> servers, ranks;
     for (const Share& share : graph_.path(id).shares) {
-      const Resource& r = topology_.resource(share.resource);
-      if (r.server.valid()) servers.insert(r.server.index());
-      if (r.kind == ResourceKind::kNvLink) {
-        const bool out = topology_.node(r.from).kind == NodeKind::kGpu;
-        ranks.insert(topology_.node(out ? r.from : r.to).index);
-      }
-      if (r.kind == ResourceKind::kPcie) {
-        const NodeId nic = topology_.node(r.from).kind == NodeKind::kNic ? r.from : r.to;
-        servers.insert(topology_.node(nic).index /
-                       static_cast<std::size_t>(topology_.nics_per_server()));
-      }
+      if (topology_.kind_of(share.resource) == ResourceKind::kLink) continue;  // of no server
+      const Resource r = topology_.resource(share.resource);
+      const NodeId end = edge_end(r);
+      std::size_t server = r.server.valid() ? r.server.index() : 0;
+      if (r.kind == ResourceKind::kNvLink)
+        server = topology_.server_of(Rank(topology_.node(end).index)).index();
+      if (r.kind == ResourceKind::kPcie)
+        server = topology_.node(end).index / static_cast<std::size_t>(topology_.nics_per_server());
+      const bool owned = r.server.valid() || r.kind == ResourceKind::kPcie;
+      if (owned && counts(server)) servers.insert(server);
+      if (r.kind == ResourceKind::kNvLink && counts(server))
+        ranks.insert(topology_.node(end).index);
       const bool ours = r.server.valid() && r.server.index() >= first_ &&
                         r.server.index() < first_ + open_.size();
       if (r.kind == ResourceKind::kNetworkCores && ours)
-        facts.core_seconds_per_byte += share.weight;
+        facts.core_seconds_per_byte +=
+            share.weight * (folded_.folding ? folded_.folding->stands_for(share.resource) : 1);
     }
-    facts.servers.assign(servers.begin(), servers.end());
-    facts.ranks.assign(ranks.begin(), ranks.end());
+    facts.touched.servers.assign(servers.begin(), servers.end());
+    facts.touched.ranks.assign(ranks.begin(), ranks.end());
     return facts;
   }
 
-  std::vector<std::size_t> ranks_of(OpId op) {
-    if (graph_.kind(op) == OpKind::kFlow) return facts_of(graph_.path_id(op)).ranks;
-    if (graph_.kind(op) == OpKind::kCompute || graph_.occupancy(op) == OpGraph::kNoOccupancy)
-      return {graph_.rank(op).index()};
-    // A collective as a pause of all its ranks.
-    std::set<std::size_t> ranks{graph_.rank(op).index()};
-    for (const Rank rank : graph_.occupancy_at(graph_.occupancy(op)).ranks)
-      ranks.insert(rank.index());
-    return {ranks.begin(), ranks.end()};
+  // Valid until the next call.
+  const Touched& touched_by(OpId op) {
+    if (graph_.kind(op) == OpKind::kFlow) {
+      const auto own = folded_.own_paths.find(op);
+      return facts_of(own == folded_.own_paths.end() ? graph_.path_id(op) : own->second).touched;
+    }
+    if (graph_.kind(op) == OpKind::kDelay && graph_.occupancy(op) != OpGraph::kNoOccupancy)
+      return pause_of(graph_.occupancy(op), graph_.rank(op));
+    const Rank rank = graph_.rank(op);
+    one_.ranks = {rank.index()};
+    one_.servers = {topology_.server_of(rank).index()};
+    return one_;
   }
 
-  std::vector<std::size_t> servers_of(OpId op) {
-    if (graph_.kind(op) == OpKind::kFlow) return facts_of(graph_.path_id(op)).servers;
-    std::set<std::size_t> servers;
-    for (const std::size_t rank : ranks_of(op))
-      servers.insert(topology_.server_of(Rank(rank)).index());
-    return {servers.begin(), servers.end()};
+  // A collective as a pause of all its ranks.
+  const Touched& pause_of(std::uint32_t occupancy, Rank first) {
+    Touched& touched = pauses_[occupancy];
+    if (!touched.ranks.empty()) return touched;
+    std::set<std::size_t> servers, ranks;
+    const auto add = [&](Rank rank) {
+      ranks.insert(rank.index());
+      servers.insert(topology_.server_of(rank).index());
+    };
+    add(first);
+    for (const Rank rank : graph_.occupancy_at(occupancy).ranks) add(rank);
+    touched.ranks.assign(ranks.begin(), ranks.end());
+    touched.servers.assign(servers.begin(), servers.end());
+    return touched;
   }
 
   const Topology& topology_;
   const OpGraph& graph_;
+  const Folded& folded_;
   const Timeline& time_;
   std::size_t first_;
-  std::vector<std::vector<Interval>> open_;    ///< by server of the job
-  std::vector<std::vector<Interval>> active_;  ///< by rank of the job
-  std::vector<bool> computes_;                 ///< by rank of the job: it has kernels
+  std::vector<std::vector<OpId>> open_;    ///< by server of the job
+  std::vector<std::vector<OpId>> active_;  ///< by rank of the job
+  std::vector<bool> computes_;             ///< by rank of the job: it has kernels
+  std::vector<double> weight_;             ///< by server of the job: servers for which it stands
   std::vector<PathFacts> paths_;
+  std::map<std::uint32_t, Touched> pauses_;  ///< by occupancy
+  Touched one_;
 };
 
-// Mean load of resources, of each pair the busier direction.
-double load(const Topology& topology, const Timeline& timeline, ResourceId a, ResourceId b) {
-  const auto one = [&](ResourceId id) {
-    return timeline.carried[id.index()] / topology.resource(id).capacity;
-  };
-  return std::max(one(a), one(b));
-}
+/// What resources carried, of those too for which another stands in.
+class Carried {
+ public:
+  Carried(const Lowering& lowering, const Timeline& timeline)
+      : topology_(lowering.routes().topology()),
+        folding_(lowering.folded().folding),
+        rails_(lowering.folded().rails),
+        time_(timeline) {}
 
-void add_ports(const Topology& topology, const Timeline& timeline, ServerId server, Usage& sum) {
-  const int nics = topology.nics_per_server();
-  for (int n = 0; n < nics; ++n) {
-    const ResourceId out = topology.port_out(server, n), in = topology.port_in(server, n);
-    if (!out.valid()) continue;
-    sum.nic_load += load(topology, timeline, out, in) / nics;
-    sum.sent_per_second += timeline.carried[out.index()];
+  double bytes(ResourceId id) const {
+    return time_.carried(folding_ ? folding_->stand_in(id) : id);
   }
-  if (const ResourceId cores = topology.dpu_cores(server); cores.valid())
-    sum.dpu_cores += timeline.carried[cores.index()];
-  const StorageResources* storage = topology.storage();
-  if (storage != nullptr && !storage->ports_in.empty()) {
-    const std::size_t s = server.index();
-    sum.storage_load += load(topology, timeline, storage->ports_in[s], storage->ports_out[s]);
+  /// Bytes / capacity, of two resources the busier one.
+  double load(ResourceId a, ResourceId b) const {
+    return std::max(bytes(a) / topology_.capacity_of(a), bytes(b) / topology_.capacity_of(b));
   }
-}
 
-double fabric_load(const Topology& topology, const Timeline& timeline) {
-  double carried = 0, capacity = 0;
-  for (std::size_t i = 0; i < timeline.carried.size(); ++i) {
-    if (topology.resources()[i].kind != ResourceKind::kLink) continue;
-    carried += timeline.carried[i];
-    capacity += topology.resources()[i].capacity;
+  void add_ports(ServerId server, Usage& sum) const {
+    const int nics = topology_.nics_per_server();
+    for (int n = 0; n < nics; n += rails_) {
+      const ResourceId out = topology_.port_out(server, n), in = topology_.port_in(server, n);
+      if (!out.valid()) continue;
+      sum.nic_load += load(out, in) * rails_ / nics;
+      sum.sent_per_second += bytes(out) * rails_;
+    }
+    if (const ResourceId cores = topology_.dpu_cores(server); cores.valid())
+      sum.dpu_cores += bytes(cores);
+    const StorageResources* storage = topology_.storage();
+    if (storage != nullptr && storage->ports_in.valid())
+      sum.storage_load += load(storage->ports_in[server], storage->ports_out[server]);
   }
-  return capacity > 0 ? carried / capacity : 0;
-}
+
+  /// Of all fabric links together.
+  double fabric_load() const {
+    double carried = 0;
+    for (const auto& [resource, bytes] : time_.carried()) {
+      if (topology_.kind_of(resource) == ResourceKind::kLink)
+        carried += bytes * (folding_ ? folding_->stands_for(resource) : 1);
+    }
+    carried *= rails_;
+    const double capacity = topology_.capacity_of_all(ResourceKind::kLink);
+    return capacity > 0 ? carried / capacity : 0;
+  }
+
+ private:
+  const Topology& topology_;
+  const std::optional<Folding>& folding_;
+  int rails_;
+  const Timeline& time_;
+};
 
 }  // namespace
 
-Usage usage_of(const Cluster& cluster, const Topology& topology, const OpGraph& graph,
-               const Timeline& timeline, ServerId first, int servers, double end) {
+Usage usage_of(const Lowering& lowering, const Timeline& timeline, ServerId first, int servers,
+               double end) {
   Usage sum;
   if (end <= 0) return sum;
-  const auto count = static_cast<std::size_t>(servers);
-  Accountant accountant(topology, graph, timeline, first.index(), count);
-  for (std::size_t i = 0; i < graph.size(); ++i) accountant.add(OpId(i), sum);
+  const Cluster& cluster = lowering.cluster();
+  Accountant accountant(lowering, timeline, first.index(), static_cast<std::size_t>(servers));
+  accountant.add_cores(sum);
+  accountant.add_operations();
   sum.open_share = accountant.open_seconds();
   sum.gpu_active = accountant.active_seconds() / end;
-  if (!timeline.carried.empty()) {
-    for (std::size_t s = 0; s < count; ++s)
-      add_ports(topology, timeline, ServerId(first.index() + s), sum);
-    sum.fabric_load = fabric_load(topology, timeline) / end;
-  }
+  const Carried carried(lowering, timeline);
+  const auto count = static_cast<std::size_t>(servers);
+  for (std::size_t s = 0; s < count; ++s) carried.add_ports(ServerId(first.index() + s), sum);
+  sum.fabric_load = carried.fabric_load() / end;
   for (double* each : {&sum.network_cores, &sum.storage_cores, &sum.open_share, &sum.dpu_cores,
                        &sum.nic_load, &sum.storage_load, &sum.sent_per_second})
     *each /= servers * end;

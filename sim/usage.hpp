@@ -2,8 +2,9 @@
 #pragma once
 
 #include "sim/cluster.hpp"
-#include "sim/engine.hpp"
 #include "sim/json.hpp"
+#include "sim/lowering.hpp"
+#include "sim/timeline.hpp"
 
 namespace trainyard {
 
@@ -21,8 +22,9 @@ struct Usage {
   double sent_per_second = 0;  ///< bytes/s of one server into the fabric
 };
 
-Usage usage_of(const Cluster& cluster, const Topology& topology, const OpGraph& graph,
-               const Timeline& timeline, ServerId first, int servers, double end);
+/// `servers`: those of the job.
+Usage usage_of(const Lowering& lowering, const Timeline& timeline, ServerId first, int servers,
+               double end);
 Json usage_to_json(const Usage& usage);
 Usage usage_from_json(const Json& json);
 

@@ -38,6 +38,15 @@ void add_scenario_options(CLI::App* command, CommandLine& line) {
       ->type_name("DIR");
 }
 
+void add_fold(CLI::App* command, CommandLine& line) {
+  command
+      ->add_option_function<std::string>(
+          "--fold",
+          [&](const std::string& fold) { line.common.load.sets.push_back("engine.fold=" + fold); },
+          "simulate one for several that do exactly the same, or each")
+      ->check(CLI::IsMember({"auto", "off"}));
+}
+
 void add_format(CLI::App* command, CommandLine& line, const std::vector<std::string>& formats) {
   static const std::map<std::string, Format> kFormats{
       {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
@@ -63,6 +72,7 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_flag("--profile", line.common.profile,
                 "say on standard error where the simulator's own time and memory went");
   add_scenario_options(run, line);
+  add_fold(run, line);
   add_output_options(run, line);
   run->callback([&] { line.action = [&] { return run_command(line.scenario, line.common); }; });
 
@@ -72,6 +82,7 @@ void add_run(CLI::App& app, CommandLine& line) {
   compare->add_flag("--audit", line.audit,
                     "try every assumed parameter at an end of its range: what the claim hangs on");
   add_scenario_options(compare, line);
+  add_fold(compare, line);
   add_output_options(compare, line);
   compare->callback([&] {
     line.action = [&] { return compare_command(line.scenarios, line.audit, line.common); };
@@ -83,7 +94,9 @@ void add_collective(CLI::App& app, CommandLine& line) {
       "collective", "time one collective over a list of sizes, as nccl-tests does");
   command->add_option("scenario", line.scenario, "scenario file; only its cluster is used")
       ->required();
-  command->add_option("--op", line.collective.operation, "all_reduce, all_gather or reduce_scatter")
+  command
+      ->add_option("--op", line.collective.operation,
+                   "all_reduce, all_gather, reduce_scatter or all_to_all")
       ->check(CLI::IsMember(collective_names()));
   command->add_option("--sizes", line.collective.sizes,
                       "from:to:factor (8:16G:2x) or a list (1M,1G)");

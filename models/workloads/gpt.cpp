@@ -86,8 +86,17 @@ class Gpt : public Workload {
     GptStep step(plan, lowering, ranks);
     step.lower();
     simulated_.clear();
+    weights_.clear();
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (static_cast<int>(i) % plan.layout.tensor < step.lanes()) simulated_.push_back(ranks[i]);
+      const auto at = static_cast<int>(i);
+      const int replica = at / plan.layout.tensor % plan.layout.data;
+      const auto& classes = step.class_of_replica();
+      const int klass = classes[static_cast<std::size_t>(replica)];
+      if (at % plan.layout.tensor >= step.lanes() ||
+          step.replicas()[static_cast<std::size_t>(klass)] != replica)
+        continue;
+      simulated_.push_back(ranks[i]);
+      weights_.push_back(static_cast<double>(std::count(classes.begin(), classes.end(), klass)));
     }
     last_ = lowering.graph().size();
   }
@@ -96,9 +105,13 @@ class Gpt : public Workload {
     const std::vector<RankAccount> accounts =
         account(lowering.graph(), timeline, simulated_, first_, last_);
     RankAccount mean;
-    for (const RankAccount& a : accounts) mean += a;
+    double all = 0;
+    for (std::size_t i = 0; i < accounts.size(); ++i) {
+      mean += weights_[i] * accounts[i];
+      all += weights_[i];
+    }
     const auto gpus = static_cast<double>(ranks_.size());
-    const double step = mean.sum() / static_cast<double>(simulated_.size());
+    const double step = mean.sum() / all;
     const Gpu& gpu = lowering.cluster().server.gpu;
     const FlopsPerSecond peak = plan_.split.fp8 ? gpu.peak_fp8 : gpu.peak_bf16;
     const Flops model = model_flops(plan_.model, global_batch_);
@@ -193,6 +206,7 @@ class Gpt : public Workload {
   int data_ = 0, global_batch_ = 1;
   Bytes bucket_ = 400_MB;
   std::vector<Rank> ranks_, simulated_;
+  std::vector<double> weights_;  ///< of simulated ranks: replicas for which each stands
   std::size_t first_ = 0, last_ = 0;
 };
 

@@ -22,44 +22,26 @@ GptStep::GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> 
       ranks_(ranks),
       gpu_(lowering.cluster().loaded_gpu()),
       jitter_(lowering.cluster().load().jitter),
-      random_(plan.seed) {
-  const GptLayout& l = plan.layout;
-  lanes_ = alike() ? 1 : l.tensor;
-  buckets_.assign(flat_index(l.pipeline * lanes_, plan.buckets, 0),
-                  std::vector<OpId>(static_cast<std::size_t>(l.data)));
-  reduced_.resize(flat_index(l.pipeline, l.tensor, 0));
-}
-
-// Between every two neighbouring stages, both ways. A group over several servers is not simulated
-// as one: what its collectives take of a server is counted where its ranks stand.
-bool GptStep::alike() const {
-  const GptLayout& l = plan_.layout;
-  if (plan_.tensor_fidelity != Fidelity::kAnalytic || !lowering_.folds()) return false;
-  for (int stage = 0; stage < l.pipeline; ++stage) {
-    for (int replica = 0; replica < l.data; ++replica) {
-      const auto near = tensor_ranks(stage, replica);
-      for (const Rank one : near) {
-        if (!lowering_.routes().same_server(near.front(), one)) return false;
-      }
-      if (stage + 1 == l.pipeline) continue;
-      const auto far = tensor_ranks(stage + 1, replica);
-      if (!lowering_.alike(near, far) || !lowering_.alike(far, near)) return false;
-    }
-  }
-  return true;
+      random_(plan.seed),
+      lanes_(plan.layout.tensor) {
+  fold();
+  buckets_.assign(flat_index(plan.layout.pipeline * lanes_, plan.buckets, 0),
+                  std::vector<OpId>(replicas_.size()));
+  reduced_.resize(flat_index(plan.layout.pipeline, lanes_, 0));
 }
 
 void GptStep::lower() {
-  const GptLayout& l = plan_.layout;
-  for (int stage = 0; stage < l.pipeline; ++stage) {
-    for (int replica = 0; replica < l.data; ++replica) stages_.push_back(schedule(stage, replica));
+  const int stages = plan_.layout.pipeline;
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int replica = 0; replica < simulated_replicas(); ++replica)
+      stages_.push_back(schedule(stage, replica));
   }
-  for (int stage = 0; stage + 1 < l.pipeline; ++stage) {
-    for (int replica = 0; replica < l.data; ++replica) connect(stage, replica);
+  for (int stage = 0; stage + 1 < stages; ++stage) {
+    for (int replica = 0; replica < simulated_replicas(); ++replica) connect(stage, replica);
   }
   reduce_gradients();
-  for (int stage = 0; stage < l.pipeline; ++stage) {
-    for (int replica = 0; replica < l.data; ++replica) step_optimizer(stage, replica);
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int replica = 0; replica < simulated_replicas(); ++replica) step_optimizer(stage, replica);
   }
 }
 
@@ -78,6 +60,13 @@ std::vector<Rank> GptStep::tensor_ranks(int stage, int replica) const {
 
 const Group& GptStep::tensor_group(int stage, int replica) {
   return lowering_.group(tensor_ranks(stage, replica));
+}
+
+const Group& GptStep::data_group(int stage, int tensor) {
+  std::vector<Rank> members(static_cast<std::size_t>(plan_.layout.data));
+  for (std::size_t d = 0; d < members.size(); ++d)
+    members[d] = rank(stage, static_cast<int>(d), tensor);
+  return lowering_.group(std::move(members));
 }
 
 // Per half layer: one all_reduce, or with sequence parallelism an all_gather before and a
@@ -159,29 +148,48 @@ std::vector<GptStep::Piece> GptStep::pass(int stage, const Group& group, bool ba
 }
 
 // The group goes on together after its first collective, so the latest of its launches counts: the
-// maximum of as many exponential delays as there are ranks.
-void GptStep::delay_launches(const Group& group, Span& span, std::uint32_t number) {
-  if (jitter_ == Seconds()) return;
-  double latest = 0;
-  for (std::size_t i = 0; i < group.size(); ++i)
-    latest = std::max(latest, random_.exponential(jitter_.si()));
-  const OpId delay = graph_.add_delay(group.ranks.front(), Seconds::of(latest), OpRole::kHost,
-                                      graph_.label("late launches"), number);
-  for (const OpId before : span.last) graph_.add_edge(before, delay);
-  span.first.assign(span.last.size(), delay);
-  span.last.assign(span.last.size(), delay);
+// maximum of as many exponential delays as there are ranks. Drawn in the order of the schedule.
+GptStep::Delays GptStep::launch_delays(const Group& group, int ahead) {
+  Delays delays;
+  if (jitter_ == Seconds()) return delays;
+  const auto draw = [&](std::vector<double>& into) {
+    double latest = 0;
+    for (std::size_t i = 0; i < group.size(); ++i)
+      latest = std::max(latest, random_.exponential(jitter_.si()));
+    into.push_back(latest);
+  };
+  const int all = plan_.layout.micro_batches;
+  for (int i = 0; i < ahead; ++i) draw(delays.forward);
+  for (int i = ahead; i < all; ++i) {
+    draw(delays.forward);
+    draw(delays.backward);
+  }
+  for (int i = 0; i < ahead; ++i) draw(delays.backward);
+  return delays;
 }
 
-GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
-                           const std::vector<OpId>& after, std::string_view label, int micro_batch,
-                           bool delayed) {
-  const auto number = static_cast<std::uint32_t>(micro_batch);
+void GptStep::delay_launches(const Group& group, const std::vector<double>& seconds,
+                             std::uint32_t number, Span& span) {
+  if (seconds.empty()) return;
+  const OpId delay = graph_.add_delays(group.ranks.front(), seconds, OpRole::kHost,
+                                       graph_.label("late launches"), number);
+  for (const OpId before : span.last) graph_.add_edge(before, delay);
+  span.first.assign(static_cast<std::size_t>(lanes_), delay);
+  span.last = span.first;
+}
+
+// One pass, of as many micro-batches as the graph adds iterations.
+GptStep::Span GptStep::run(const std::vector<Piece>& pieces, int stage, int replica,
+                           const std::vector<double>& delays, std::string_view label,
+                           std::uint32_t number, std::vector<OpId> after) {
+  const Group& group = tensor_group(stage, replicas_[static_cast<std::size_t>(replica)]);
   const std::uint32_t name = graph_.label(label),
                       tensor_comm = graph_.label("tensor-parallel collectives");
   const double slowest = lowering_.cluster().slowest_gpu;
   const OpRole role = group.servers() == 1 ? OpRole::kNvLink : OpRole::kTensorComm;
-  Span span{{}, after};
-  if (delayed) delay_launches(group, span, number);
+  Span span{{}, std::move(after)};
+  span.last.resize(static_cast<std::size_t>(lanes_));
+  delay_launches(group, delays, number, span);
   for (const Piece& piece : pieces) {
     if (piece.compute > Seconds() || span.first.empty()) {
       for (std::size_t i = 0; i < span.last.size(); ++i) {
@@ -200,53 +208,90 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, const Group& group,
       }
     }
     if (piece.bytes > Bytes() && group.size() > 1) {
-      span.last = lowering_.collective({piece.op, piece.bytes, &group, OpRole::kTensorComm, number},
-                                       span.last, plan_.tensor_fidelity);
+      const auto groups = static_cast<std::uint32_t>(
+          std::count(class_of_replica_.begin(), class_of_replica_.end(), replica));
+      std::vector<OpId> entry = span.last;
+      entry.resize(group.size(), span.last.front());
+      span.last = collective(
+          {piece.op, piece.bytes, &group, OpRole::kTensorComm, number, groups}, entry,
+          plan_.tensor_fidelity, tensor_kind(stage, piece.op),
+          static_cast<FlowCollection::Member>(replicas_[static_cast<std::size_t>(replica)]));
+      span.last.resize(static_cast<std::size_t>(lanes_));
     }
   }
   return span;
 }
 
+// `entry` and result: for every rank of the group.
+std::vector<OpId> GptStep::collective(const CollectiveCall& call, const std::vector<OpId>& entry,
+                                      Fidelity fidelity, FlowCollection::Kind first,
+                                      FlowCollection::Member member) {
+  const std::size_t begin = graph_.size();
+  std::vector<OpId> exits = lowering_.collective(call, entry, fidelity);
+  for (std::size_t i = begin; i < graph_.size(); ++i) {
+    if (graph_.kind(OpId(i)) != OpKind::kJoin) fold_path(OpId(i), first++, member);
+  }
+  return exits;
+}
+
 GptStep::Stage GptStep::schedule(int stage, int replica) {
   const GptLayout& l = plan_.layout;
-  const Group& group = tensor_group(stage, replica);
-  Stage out;
-  out.end.assign(static_cast<std::size_t>(lanes_), OpId());
-  const std::vector<Piece> forward = pass(stage, group, false, 0, plan_.layers_per_stage);
-  const std::vector<Piece> backward = pass(stage, group, true, 0, plan_.layers_per_stage);
-  const auto one_forward = [&] {
-    const int i = static_cast<int>(out.forward.size());
-    out.forward.push_back(run(forward, group, out.end, "forward", i));
-    out.end = out.forward.back().last;
-  };
-  const auto one_backward = [&] {
-    const int i = static_cast<int>(out.backward.size());
-    out.backward.push_back(i + 1 < l.micro_batches
-                               ? run(backward, group, out.end, "backward", i)
-                               : last_backward(stage, replica, group, out.end, i));
-    out.end = out.backward.back().last;
-  };
-  // 1F1B: as many forwards ahead as there are stages after this one, then one of each in turn.
   const int ahead = std::min(l.pipeline - 1 - stage, l.micro_batches);
-  for (int i = 0; i < ahead; ++i) one_forward();
-  for (int i = ahead; i < l.micro_batches; ++i) {
-    one_forward();
-    one_backward();
+  const auto all = static_cast<std::uint32_t>(l.micro_batches);
+  const Group& group = tensor_group(stage, replicas_[static_cast<std::size_t>(replica)]);
+  Delays delays = launch_delays(group, ahead);
+  Stage out;
+  graph_.set_iterations(all);
+  out.forward = run(pass(stage, group, false, 0, plan_.layers_per_stage), stage, replica,
+                    delays.forward, "forward", 0);
+  std::vector<double> last;
+  if (!delays.backward.empty()) {
+    last = {delays.backward.back()};
+    delays.backward.pop_back();
   }
-  for (int i = 0; i < ahead; ++i) one_backward();
+  if (all > 1) {
+    graph_.set_iterations(all - 1);
+    out.backward = run(pass(stage, group, true, 0, plan_.layers_per_stage), stage, replica,
+                       delays.backward, "backward", 0);
+  }
+  graph_.set_iterations(1);
+  out.last_backward = last_backward(stage, replica, last);
+  order(out, ahead);
   return out;
+}
+
+// 1F1B: as many forwards ahead as there are stages after this one, then one of each in turn.
+void GptStep::order(const Stage& stage, int ahead) {
+  const bool many = !stage.backward.first.empty();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(lanes_); ++i) {
+    const OpId forward = stage.forward.first[i], forward_end = stage.forward.last[i],
+               last = stage.last_backward.first[i];
+    graph_.add_edge_after_all(forward_end, last);
+    if (!many) continue;
+    const OpId backward = stage.backward.first[i], backward_end = stage.backward.last[i];
+    graph_.add_edge(forward_end, forward, 1);
+    graph_.add_edge(backward_end, backward, 1);
+    graph_.add_edge(backward_end, forward, ahead + 1);
+    if (ahead < plan_.layout.micro_batches) {
+      graph_.add_edge(forward_end, backward, -ahead);
+    } else {
+      graph_.add_edge_after_all(forward_end, backward);
+    }
+    graph_.add_edge_after_all(backward_end, last);
+  }
 }
 
 // The last micro-batch's backward in as many parts as there are buckets: a bucket's gradients are
 // complete when its layers' last backward is.
-GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group,
-                                     const std::vector<OpId>& after, int micro_batch) {
-  Span whole{{}, after};
+GptStep::Span GptStep::last_backward(int stage, int replica, const std::vector<double>& delays) {
+  const Group& group = tensor_group(stage, replicas_[static_cast<std::size_t>(replica)]);
+  const auto number = static_cast<std::uint32_t>(plan_.layout.micro_batches - 1);
+  Span whole;
   int done = 0;
   for (int b = 0; b < plan_.buckets; ++b) {
     const int until = plan_.layers_per_stage * (b + 1) / plan_.buckets;
-    const Span part = run(pass(stage, group, true, done, until - done), group, whole.last,
-                          "backward", micro_batch, b == 0);
+    const Span part = run(pass(stage, group, true, done, until - done), stage, replica,
+                          b == 0 ? delays : std::vector<double>(), "backward", number, whole.last);
     if (whole.first.empty()) whole.first = part.first;
     whole.last = part.last;
     done = until;
@@ -257,65 +302,78 @@ GptStep::Span GptStep::last_backward(int stage, int replica, const Group& group,
   return whole;
 }
 
-// One message of a lane from a stage to another, or those of the whole group as one.
-OpId GptStep::message(int stage, int other, int replica, int lane, Bytes bytes,
-                      std::string_view label, std::size_t micro_batch) {
-  const auto number = static_cast<std::uint32_t>(micro_batch);
-  if (lanes_ == plan_.layout.tensor) {
-    return lowering_.send(rank(stage, replica, lane), rank(other, replica, lane), bytes,
-                          OpRole::kPipelineComm, label, number);
-  }
-  return lowering_.send_together(tensor_ranks(stage, replica), tensor_ranks(other, replica), bytes,
-                                 OpRole::kPipelineComm, label, number);
+Bytes GptStep::message_bytes() const {
+  const bool cut = plan_.scatter_gather || plan_.split.sequence_parallel;
+  const double whole =
+      kElement * plan_.model.sequence * plan_.split.micro_batch * plan_.model.hidden;
+  return Bytes::of(whole / (cut ? plan_.layout.tensor : 1));
+}
+
+// One message of a lane from a stage to another, for each micro-batch.
+OpId GptStep::message(int stage, int other, int replica, int lane, std::string_view label) {
+  const int d = replicas_[static_cast<std::size_t>(replica)];
+  const OpId op = lowering_.send(rank(stage, d, lane), rank(other, d, lane), message_bytes(),
+                                 OpRole::kPipelineComm, label);
+  fold_path(op, message_kind(stage, other, lane), static_cast<FlowCollection::Member>(d));
+  return op;
 }
 
 // Activations forward and their gradients backward between two neighbouring stages.
 void GptStep::connect(int stage, int replica) {
-  const bool cut = plan_.scatter_gather || plan_.split.sequence_parallel;
-  const double whole =
-      kElement * plan_.model.sequence * plan_.split.micro_batch * plan_.model.hidden;
-  const Bytes bytes = Bytes::of(whole / (cut ? plan_.layout.tensor : 1));
-  Stage& near = at(stage, replica);
-  Stage& far = at(stage + 1, replica);
+  const Stage& near = at(stage, replica);
+  const Stage& far = at(stage + 1, replica);
+  const bool many = !near.backward.first.empty();
+  graph_.set_iterations(static_cast<std::uint32_t>(plan_.layout.micro_batches));
   for (int lane = 0; lane < lanes_; ++lane) {
     const auto i = static_cast<std::size_t>(lane);
-    for (std::size_t m = 0; m < near.forward.size(); ++m) {
-      const OpId there = message(stage, stage + 1, replica, lane, bytes, "activations", m);
-      graph_.add_edge(near.forward[m].last[i], there);
-      graph_.add_edge(there, far.forward[m].first[i]);
-      const OpId back = message(stage + 1, stage, replica, lane, bytes, "activation gradients", m);
-      graph_.add_edge(far.backward[m].last[i], back);
-      graph_.add_edge(back, near.backward[m].first[i]);
+    const OpId there = message(stage, stage + 1, replica, lane, "activations");
+    graph_.add_edge(near.forward.last[i], there);
+    graph_.add_edge(there, far.forward.first[i]);
+    const OpId back = message(stage + 1, stage, replica, lane, "activation gradients");
+    if (many) {
+      graph_.add_edge(far.backward.last[i], back);
+      graph_.add_edge(back, near.backward.first[i]);
     }
+    graph_.add_edge(far.last_backward.last[i], back, OpEdge::kLastAfterLast);
+    graph_.add_edge_after_all(back, near.last_backward.first[i]);
   }
+  graph_.set_iterations(1);
+}
+
+CollectiveCall GptStep::gradient_call(int stage, int tensor, int bucket) {
+  const double all = plan_.parameters_per_rank(stage) * plan_.gradient_bytes;
+  return {
+      CollectiveOp::kAllReduce,           Bytes::of(all / plan_.buckets),
+      &data_group(stage, tensor),         OpRole::kDataComm,
+      static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(plan_.layout.tensor / lanes_)};
 }
 
 void GptStep::reduce_gradients() {
-  const GptLayout& l = plan_.layout;
-  for (int stage = 0; stage < l.pipeline; ++stage) {
-    const Bytes bytes =
-        Bytes::of(plan_.parameters_per_rank(stage) * plan_.gradient_bytes / plan_.buckets);
-    for (int t = 0; t < l.tensor; ++t) {
-      std::vector<Rank> members(static_cast<std::size_t>(l.data));
-      for (int d = 0; d < l.data; ++d) members[static_cast<std::size_t>(d)] = rank(stage, d, t);
-      const Group& group = lowering_.group(std::move(members));
-      std::vector<OpId> before;  // buckets of one group go one after another
-      for (int b = 0; b < plan_.buckets; ++b) {
-        std::vector<OpId> ready =
-            bucket(stage, t % lanes_, plan_.overlap_gradients ? b : plan_.buckets - 1);
-        for (std::size_t d = 0; d < before.size(); ++d) {
-          const OpId both = graph_.add_join(OpRole::kDataComm);
-          graph_.add_edge(ready[d], both);
-          graph_.add_edge(before[d], both);
-          ready[d] = both;
-        }
-        before = lowering_.collective({CollectiveOp::kAllReduce, bytes, &group, OpRole::kDataComm,
-                                       static_cast<std::uint32_t>(b)},
-                                      ready);
-      }
-      reduced_[flat_index(stage, l.tensor, t)] = before;
-    }
+  for (int stage = 0; stage < plan_.layout.pipeline; ++stage) {
+    for (int lane = 0; lane < lanes_; ++lane) reduce_gradients(stage, lane);
   }
+}
+
+void GptStep::reduce_gradients(int stage, int lane) {
+  std::vector<OpId> before;  // buckets of one group go one after another
+  for (int b = 0; b < plan_.buckets; ++b) {
+    std::vector<OpId> ready = bucket(stage, lane, plan_.overlap_gradients ? b : plan_.buckets - 1);
+    for (std::size_t d = 0; d < before.size(); ++d) {
+      const OpId both = graph_.add_join(OpRole::kDataComm);
+      graph_.add_edge(ready[d], both);
+      graph_.add_edge(before[d], both);
+      ready[d] = both;
+    }
+    std::vector<OpId> entry;
+    for (const int simulated : class_of_replica_)
+      entry.push_back(ready[static_cast<std::size_t>(simulated)]);
+    const std::vector<OpId> exits =
+        collective(gradient_call(stage, lane, b), entry, lowering_.fidelity(),
+                   gradient_kind(stage, lane), FlowCollection::kShared);
+    before.clear();
+    for (const int replica : replicas_) before.push_back(exits[static_cast<std::size_t>(replica)]);
+  }
+  reduced_[flat_index(stage, lanes_, lane)] = before;
 }
 
 // Adam in FP32: reads gradient, master weight and both moments, writes the last three and the BF16
@@ -329,11 +387,10 @@ void GptStep::step_optimizer(int stage, int replica) {
                            : cluster.slowest_gpu * cluster.kernels->time(gpu_, adam);
   const auto r = static_cast<std::size_t>(replica);
   for (int lane = 0; lane < lanes_; ++lane) {
-    const OpId op = graph_.add_compute(rank(stage, replica, lane), time, OpRole::kCompute,
+    const OpId op = graph_.add_compute(rank(stage, replicas_[r], lane), time, OpRole::kCompute,
                                        graph_.label("optimizer"));
-    graph_.add_edge(at(stage, replica).end[static_cast<std::size_t>(lane)], op);
-    for (int t = lane; t < plan_.layout.tensor; t += lanes_)
-      graph_.add_edge(reduced_[flat_index(stage, plan_.layout.tensor, t)][r], op);
+    graph_.add_edge(at(stage, replica).last_backward.last[static_cast<std::size_t>(lane)], op);
+    graph_.add_edge(reduced_[flat_index(stage, lanes_, lane)][r], op);
   }
 }
 

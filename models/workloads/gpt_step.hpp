@@ -1,10 +1,13 @@
 // One training iteration of a decoder transformer as operations: TP × PP × DP with 1F1B.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/transformer.hpp"
+#include "sim/folding.hpp"
 #include "sim/lowering.hpp"
 #include "sim/random.hpp"
 
@@ -35,13 +38,19 @@ struct GptPlan {
 };
 
 /// Adds the step and remembers nothing: the caller keeps the range of operations.
+///
+/// What all micro-batches do is one operation of as many iterations. Where ranks do exactly the
+/// same at the same time, one is simulated for all of them (sim/folding.hpp): the tensor ranks of a
+/// stage, or those of all its replicas.
 class GptStep {
  public:
   GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks);
   void lower();
-  /// Ranks of each tensor-parallel group that are simulated: all of them, or the first for all.
-  /// They move as one where their collectives are closed forms and their messages take like paths.
+  /// Tensor ranks of a group that are simulated, all or the first, and replicas of a stage.
   int lanes() const { return lanes_; }
+  const std::vector<int>& replicas() const { return replicas_; }
+  /// Of every replica: which of replicas() stands for it, by position there.
+  const std::vector<int>& class_of_replica() const { return class_of_replica_; }
 
  private:
   /// What a tensor-parallel group does without interruption: kernels, then a collective.
@@ -56,36 +65,73 @@ class GptStep {
     std::vector<OpId> first, last;
   };
   struct Stage {
-    std::vector<Span> forward, backward;  ///< by micro-batch
-    std::vector<OpId> end;                ///< per lane: the last operation so far
+    Span forward;        ///< of every micro-batch
+    Span backward;       ///< of every one but the last; empty when there is one
+    Span last_backward;  ///< cut into buckets
   };
-
+  /// How long the host is late to launch each pass; empty without jitter.
+  struct Delays {
+    std::vector<double> forward, backward;
+  };
   std::vector<Piece> forward_layer() const;
   std::vector<Piece> backward_layer() const;
   void repeat(const std::vector<Piece>& layer, int count, const Group& group,
               std::vector<Piece>& out);
   std::vector<Piece> pass(int stage, const Group& group, bool backward, int first_layer,
                           int layers);
-  void delay_launches(const Group& group, Span& span, std::uint32_t number);
-  /// `delayed`: the host launches the pass anew here, late by its jitter.
-  Span run(const std::vector<Piece>& pieces, const Group& group, const std::vector<OpId>& after,
-           std::string_view label, int micro_batch, bool delayed = true);
+  Delays launch_delays(const Group& group, int ahead);
+  void delay_launches(const Group& group, const std::vector<double>& seconds, std::uint32_t number,
+                      Span& span);
+  Span run(const std::vector<Piece>& pieces, int stage, int replica,
+           const std::vector<double>& delays, std::string_view label, std::uint32_t number,
+           std::vector<OpId> after = {});
   Stage schedule(int stage, int replica);
-  Span last_backward(int stage, int replica, const Group& group, const std::vector<OpId>& after,
-                     int micro_batch);
+  void order(const Stage& stage, int ahead);
+  Span last_backward(int stage, int replica, const std::vector<double>& delays);
   void reduce_gradients();
+  void reduce_gradients(int stage, int lane);
   void connect(int stage, int replica);
-  bool alike() const;
-  OpId message(int stage, int other, int replica, int lane, Bytes bytes, std::string_view label,
-               std::size_t micro_batch);
+  OpId message(int stage, int other, int replica, int lane, std::string_view label);
   void step_optimizer(int stage, int replica);
 
+  std::vector<OpId> collective(const CollectiveCall& call, const std::vector<OpId>& entry,
+                               Fidelity fidelity, FlowCollection::Kind first,
+                               FlowCollection::Member member);
+
+  // Folding: gpt_fold.cpp.
+  void fold();
+  std::string try_fold(int lanes, bool replicas);
+  void note_folding(Folding found);
+  bool servers_hold_one_class(const std::vector<std::uint32_t>& classes) const;
+  std::string unlike_replicas() const;
+  std::string unlike_lanes() const;
+  bool in_steps() const;
+  bool lanes_share_servers() const;
+  bool rails_alike();
+  Lowering::Tried try_tensor(const CollectiveCall& call);
+  bool add_flows(bool replicas, FlowCollection& flows);
+  bool add_tensor_collectives(FlowCollection& flows);
+  void add_messages(FlowCollection& flows) const;
+  static bool all_alike(const Lowering::Tried& tried, std::size_t& count);
+  static void add_collective(const Lowering::Tried& tried, FlowCollection::Kind first,
+                             FlowCollection::Member member, int rails, FlowCollection& flows);
+  void fold_path(OpId op, FlowCollection::Kind kind, FlowCollection::Member member);
+  // Kinds of flows, numbered in this order: background, messages, tensor collectives, gradients.
+  FlowCollection::Kind message_kind(int stage, int other, int lane) const;
+  FlowCollection::Kind gradient_kind(int stage, int lane) const;
+  FlowCollection::Kind tensor_kind(int stage, CollectiveOp op) const;
+
   Rank rank(int stage, int replica, int tensor) const;
+  int simulated_replicas() const { return static_cast<int>(replicas_.size()); }
+  /// `replica`: by position in replicas().
   Stage& at(int stage, int replica) {
-    return stages_[flat_index(stage, plan_.layout.data, replica)];
+    return stages_[flat_index(stage, simulated_replicas(), replica)];
   }
   std::vector<Rank> tensor_ranks(int stage, int replica) const;
   const Group& tensor_group(int stage, int replica);
+  const Group& data_group(int stage, int tensor);
+  Bytes message_bytes() const;
+  CollectiveCall gradient_call(int stage, int tensor, int bucket);
 
   const GptPlan& plan_;
   Lowering& lowering_;
@@ -95,10 +141,16 @@ class GptStep {
   Seconds jitter_;  ///< mean delay of a pass's launches on one rank
   Random random_;
   std::vector<Stage> stages_;
+  std::map<std::pair<FlowCollection::Kind, FlowCollection::Member>, PathId> folded_paths_;
   int lanes_ = 1;
-  /// By stage, lane, bucket: per replica the operation after which its gradients are there.
+  int rails_ =
+      1;  ///< tensor ranks along rails that are alike, of which only the first is looked at
+  std::vector<int> replicas_, class_of_replica_;
+  std::size_t gradient_flows_ = 0, tensor_flows_ = 0;  ///< of one collective; known when folding
+  /// By stage, lane, bucket: per simulated replica the operation after which its gradients are
+  /// there.
   std::vector<std::vector<OpId>> buckets_;
-  /// By stage, tensor rank: per replica the operation after which they are reduced.
+  /// By stage, lane: per simulated replica the operation after which they are reduced.
   std::vector<std::vector<OpId>> reduced_;
   std::vector<OpId>& bucket(int stage, int lane, int index) {
     const auto ring = static_cast<int>(flat_index(stage, lanes_, lane));
