@@ -8,10 +8,11 @@
 namespace trainyard {
 namespace {
 
-constexpr std::array<std::pair<CollectiveOp, std::string_view>, 3> kNames{{
+constexpr std::array<std::pair<CollectiveOp, std::string_view>, 4> kNames{{
     {CollectiveOp::kAllReduce, "all_reduce"},
     {CollectiveOp::kAllGather, "all_gather"},
     {CollectiveOp::kReduceScatter, "reduce_scatter"},
+    {CollectiveOp::kAllToAll, "all_to_all"},
 }};
 
 }  // namespace

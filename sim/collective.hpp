@@ -15,13 +15,14 @@
 
 namespace trainyard {
 
-enum class CollectiveOp { kAllReduce, kAllGather, kReduceScatter };
+enum class CollectiveOp { kAllReduce, kAllGather, kReduceScatter, kAllToAll };
 std::string_view collective_name(CollectiveOp op);  ///< "all_reduce", as nccl-tests writes it
 /// All of them, in the order of the enumeration.
 std::vector<std::string_view> collective_names();
 /// The operation of that name, or nothing.
 std::optional<CollectiveOp> collective_op(std::string_view name);
-/// Bus bandwidth / algorithm bandwidth as nccl-tests defines it: 2(n-1)/n, or (n-1)/n.
+/// Bus bandwidth / algorithm bandwidth as nccl-tests defines it: 2(n-1)/n for all_reduce, else
+/// (n-1)/n.
 double bus_factor(CollectiveOp op, std::size_t n);
 
 /// How finely a collective is simulated.
@@ -43,11 +44,13 @@ struct Group {
 
 struct CollectiveCall {
   CollectiveOp op = CollectiveOp::kAllReduce;
-  /// The whole buffer: what every rank ends with (all_reduce, all_gather) or starts with.
+  /// The whole buffer: what every rank ends with (all_reduce, all_gather) or starts with. Of an
+  /// all_to_all buffer each of the n ranks gets 1/n, the own one included.
   Bytes bytes;
   const Group* group = nullptr;
   OpRole role = OpRole::kCollective;
   std::uint32_t number = 0;
+  std::uint32_t groups = 1;  ///< that do the same, for which this one is simulated
 };
 
 /// Which switches hold reduction trees for which groups (one per group for the whole run, as a
@@ -97,7 +100,7 @@ struct CollectiveContext {
   /// Interns a group. Ranks must be distinct.
   const Group& group(std::vector<Rank> ranks) const;
   /// By resource index: what one of the siblings finds when all run.
-  const std::vector<double>& capacities() const { return routes.capacities(siblings); }
+  Capacities capacities() const { return routes.capacities(siblings); }
   Seconds step_latency(bool same_server) const {
     return same_server ? protocol.intra_latency : protocol.network_latency;
   }
@@ -108,10 +111,16 @@ class Collective {
   static constexpr std::string_view kInterface = "collective";
   virtual ~Collective() = default;
 
+  /// Whether the algorithm does that operation at all. Where it does not, it is no candidate, and
+  /// nothing is said about it unless it was asked for by name.
+  virtual bool does(CollectiveOp op) const { return op != CollectiveOp::kAllToAll; }
   /// Whether the algorithm is another than a simpler one on a group of this shape. Where it is not,
   /// it is no candidate, and nothing is said about it unless it was asked for by name.
   virtual bool applies(const Group&) const { return true; }
-  /// Why this algorithm cannot do the call here, or an empty string.
+  /// Whether its traffic follows from its ranks' messages alone: groups along rails that are alike
+  /// then load them alike (Topology::rails_alike).
+  virtual bool follows_routes() const { return true; }
+  /// Why this algorithm cannot do the call (of an operation that it does) here, or an empty string.
   virtual std::string refuses(const CollectiveCall&, const CollectiveContext&) const = 0;
   /// The closed form on an idle network.
   virtual Seconds estimate(const CollectiveCall&, const CollectiveContext&) const = 0;

@@ -163,6 +163,28 @@ constexpr std::array kMetrics{
            "capital_usd · operations_per_year · wall time / utilization", Show::kNumber, false},
     Metric{"cost_parts_usd.energy", "… energy", "USD", "energy_mwh · 1000 · usd_per_kwh",
            Show::kNumber, false},
+    Metric{"traffic_time_s", "all messages", "s",
+           "from the start of the run until the last message of a traffic workload has arrived",
+           Show::kSeconds},
+    Metric{"traffic_messages", "messages", "1", "messages of a traffic workload", Show::kNumber,
+           false},
+    Metric{"traffic_bytes", "bytes of messages", "B",
+           "payload of all messages of a traffic workload", Show::kBytes, false},
+    Metric{"traffic_goodput_bytes_per_s", "goodput of messages", "B/s",
+           "traffic_bytes / traffic_time_s", Show::kRate},
+    Metric{"fct_mean_s", "flow completion time, mean", "s",
+           "from the begin of a message until its last byte has arrived, mean over messages",
+           Show::kSeconds},
+    Metric{"fct_p50_s", "flow completion time, median", "s",
+           "50th percentile of the same (nearest rank)", Show::kSeconds},
+    Metric{"fct_p99_s", "flow completion time, 99th percentile", "s",
+           "99th percentile of the same (nearest rank)", Show::kSeconds},
+    Metric{"fct_max_s", "flow completion time, longest", "s", "the largest of them",
+           Show::kSeconds},
+    Metric{"fct_slowdown_mean", "slowdown of messages", "1",
+           "flow completion time / that of the same message alone on the idle network "
+           "(latency + bytes / its slowest resource's rate), mean over messages",
+           Show::kNumber},
     Metric{"gpu_memory_peak_bytes", "GPU memory", "B",
            "weights + gradients + optimizer + activations + logits of the fullest stage "
            "(docs/models/training.md)",
@@ -170,7 +192,8 @@ constexpr std::array kMetrics{
     Metric{"parameters", "model parameters", "1", "l·(12h² + 13h) + (V + s)·h", Show::kNumber,
            false},
     Metric{"simulated_ops", "simulated operations", "1",
-           "operations of the op graphs, main run and probes", Show::kNumber, false},
+           "iterations of operations that were simulated, main run and probes", Show::kNumber,
+           false},
 };
 
 }  // namespace

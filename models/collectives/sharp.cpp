@@ -28,6 +28,7 @@ class SharpCollective : public Collective {
   SharpCollective() : levels_(*this) {}
 
   bool applies(const Group& group) const override { return group.servers() > 1; }
+  bool follows_routes() const override { return false; }  // each tree has a root of its own
 
   std::string refuses(const CollectiveCall& call, const CollectiveContext& context) const override {
     if (call.group->servers() == 1) return "all its ranks are in one server";

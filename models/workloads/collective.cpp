@@ -45,8 +45,7 @@ class CollectiveWorkload : public Workload {
     Json rows = Json::array();
     const auto choices = lowering.choices();
     for (const Run& run : runs_) {
-      const double seconds =
-          timeline.finish[run.after.index()] - timeline.finish[run.before.index()];
+      const double seconds = timeline.finish(run.after) - timeline.finish(run.before);
       const std::size_t n = run.call.group->size();
       const double bandwidth = seconds > 0 ? run.call.bytes.si() / seconds : 0;
       Json row = Json::object();

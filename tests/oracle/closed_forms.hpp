@@ -37,6 +37,9 @@ inline double sharp(const std::string& /*op*/, double S, double /*n*/, double b,
   return S / b + a;
 }
 
+/// Every rank sends S/n to each of the n-1 others at once, over one port, after one latency.
+inline double all_to_all(double S, double n, double b, double a) { return a + (n - 1) / n * S / b; }
+
 /// g ranks per server, m = n/g servers: rings inside on S, rings between on S/g.
 inline double hierarchical(const std::string& op, double S, double n, double b, double a) {
   const double g = 8, m = n / g;

@@ -33,13 +33,12 @@ Kernels kernels(const std::vector<std::string>& sets) {
     Json gpus = Json::array();
     for (std::size_t r = 0; r < it.topology->ranks(); ++r) {
       Json all = Json::array();
-      for (std::size_t i = 0; i < graph.size(); ++i) {
-        const OpId op(i);
+      for (const auto& [op, start, finish] : testing::happenings(graph, it.timeline)) {
         const bool kernel = graph.kind(op) == OpKind::kCompute ||
                             (graph.kind(op) == OpKind::kDelay && graph.role(op) == OpRole::kNvLink);
         if (!kernel || graph.rank(op) != Rank(r)) continue;
-        all.push_back(Json(it.timeline.start[i]));
-        all.push_back(Json(it.timeline.finish[i]));
+        all.push_back(Json(start));
+        all.push_back(Json(finish));
       }
       gpus.push_back(std::move(all));
     }

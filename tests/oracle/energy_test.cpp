@@ -19,11 +19,13 @@ constexpr double kRounding = 1e-9;
 class Integral {
  public:
   Integral(const Topology& topology, const OpGraph& graph, const Timeline& timeline, double end)
-      : topology_(topology), graph_(graph), time_(timeline) {
+      : topology_(topology), graph_(graph), happenings_(testing::happenings(graph, timeline)) {
     events_ = {0, end};
-    for (const auto* all : {&timeline.start, &timeline.finish})
-      std::copy_if(all->begin(), all->end(), std::back_inserter(events_),
-                   [end](double t) { return t < end; });
+    for (const auto& one : happenings_) {
+      for (const double date : {one.start, one.finish}) {
+        if (date < end) events_.push_back(date);
+      }
+    }
     std::sort(events_.begin(), events_.end());
   }
 
@@ -35,8 +37,8 @@ class Integral {
       const double from = events_[e], to = events_[e + 1];
       if (to <= from) continue;
       std::vector<OpId> open;
-      for (std::size_t i = 0; i < graph_.size(); ++i) {
-        if (time_.start[i] <= from && time_.finish[i] >= to) open.emplace_back(i);
+      for (const auto& one : happenings_) {
+        if (one.start <= from && one.finish >= to) open.push_back(one.op);
       }
       sum += watts(open) * (to - from);
     }
@@ -67,7 +69,8 @@ class Integral {
     for (std::size_t i = 0; i < graph_.size(); ++i) {
       if (graph_.kind(OpId(i)) != OpKind::kFlow) continue;
       for (const Share& share : graph_.path(OpId(i)).shares) {
-        if (share.resource == resource) bytes += share.weight * graph_.work(OpId(i));
+        if (share.resource == resource)
+          bytes += share.weight * graph_.work(OpId(i)) * graph_.iterations(OpId(i));
       }
     }
     return bytes;
@@ -76,12 +79,12 @@ class Integral {
  private:
   const Topology& topology_;
   const OpGraph& graph_;
-  const Timeline& time_;
+  std::vector<testing::Happening> happenings_;
   std::vector<double> events_;
 };
 
 double port_load(const testing::Iteration& it, const Integral& power, ResourceId a, ResourceId b) {
-  return std::max(power.carried(a), power.carried(b)) / it.topology->resource(a).capacity / it.end;
+  return std::max(power.carried(a), power.carried(b)) / it.topology->capacity_of(a) / it.end;
 }
 
 /// Joules of one iteration by device, with the watts of kPowered written out.
@@ -106,15 +109,14 @@ std::map<std::string, double> joules_of(const testing::Iteration& it) {
           port_load(it, power, topology.port_out(ServerId(s), n), topology.port_in(ServerId(s), n));
       sum["NICs"] += (10 + 8 * load) * it.end;
     }
-    const double storage =
-        port_load(it, power, topology.storage()->ports_in[s], topology.storage()->ports_out[s]);
+    const double storage = port_load(it, power, topology.storage()->ports_in[ServerId(s)],
+                                     topology.storage()->ports_out[ServerId(s)]);
     sum["storage NICs"] += (12 + 7 * storage) * it.end;
   }
   double fabric = 0;  // eight links of 10 GB/s, all equal
-  for (std::size_t i = 0; i < topology.resources().size(); ++i) {
-    if (topology.resources()[i].kind == ResourceKind::kLink)
-      fabric += power.carried(ResourceId(i)) / 10e9 / it.end / 8;
-  }
+  topology.each_resource([&](ResourceId id, const ResourceTraits& traits) {
+    if (traits.kind == ResourceKind::kLink) fabric += power.carried(id) / 10e9 / it.end / 8;
+  });
   sum["switches"] = (250 + 160 * fabric) * it.end;
   sum["server boards, fans, NVSwitches"] = 2 * 700 * it.end;
   sum["DPUs"] = 2 * (40 + 32 * (1 * 0.5 + 0.5) / (8 * 0.5)) * it.end;

@@ -20,27 +20,31 @@ class SlowPort : public Topology {
   SlowPort(const Cluster& cluster, std::size_t slow, double factor)
       : Topology(cluster.server, cluster.servers) {
     add_servers();
-    hub_ = add_node({NodeKind::kSwitch, 1, 0});
-    for (int s = 0; s < cluster.servers; ++s) {
-      const auto at = static_cast<std::size_t>(s);
-      const NodeId nic = nic_node(ServerId(at), 0);
-      const double rate = cluster.server.nic.rate.si() * (at == slow ? factor : 1);
-      tx_.push_back(add_edge(ResourceKind::kLink, nic, hub_, rate, Seconds()));
-      rx_.push_back(
-          add_edge(ResourceKind::kLink, hub_, nic, cluster.server.nic.rate.si(), Seconds()));
+    hub_ = add_switches(1, 1);
+    const double rate = cluster.server.nic.rate.si();
+    for (std::size_t s = 0; s < static_cast<std::size_t>(cluster.servers); ++s) {
+      const NodeId nic = nic_node(ServerId(s), 0);
+      const LinkPairs port(add_resources(1,
+                                         {port_of(s == slow ? rate * factor : rate), port_of(rate)},
+                                         [this, nic](std::size_t, std::size_t way) {
+                                           return way == 0 ? Ends{nic, hub_} : Ends{hub_, nic};
+                                         }));
+      if (s == 0) links_ = port;  // the others follow at once
     }
     device_.sharp.enabled = true;
     device_.sharp.efficiency = 1;
   }
-  void route(NodeId from, NodeId to, std::vector<ResourceId>& out) const override {
-    out.push_back(tx_[node(from).index]);
-    out.push_back(rx_[node(to).index]);
+  Route route(NodeId from, NodeId to) const override {
+    Route links;
+    links.push_back(links_.up(nic_index(from)));
+    links.push_back(links_.down(nic_index(to)));
+    return links;
   }
   const Switch& switch_at(NodeId) const override { return device_; }
   AggregationTree aggregation_tree(std::span<const NodeId> nics, std::size_t) const override {
     AggregationTree tree;
     for (const NodeId nic : nics)
-      tree.edges.push_back({tx_[node(nic).index], rx_[node(nic).index], 0, 1});
+      tree.edges.push_back({links_.up(nic_index(nic)), links_.down(nic_index(nic)), 0, 1});
     tree.switches = {hub_};
     tree.depth = 1;
     tree.widest = static_cast<int>(nics.size());
@@ -48,9 +52,10 @@ class SlowPort : public Topology {
   }
 
  private:
+  static ResourceTraits port_of(double rate) { return {ResourceKind::kLink, rate, Seconds()}; }
   Switch device_;
   NodeId hub_;
-  std::vector<ResourceId> tx_, rx_;
+  LinkPairs links_;
 };
 
 struct Kind {
@@ -73,12 +78,13 @@ constexpr double kRate = 50e9, kStep = 2e-6;
 /// What the collective moves over one link, and how long it takes alone; by hand.
 double volume(const Draw& d) {
   const auto n = static_cast<double>(d.ranks);
-  return d.kind.algorithm == "sharp" ? d.bytes : 2 * (n - 1) / n * d.bytes;
+  if (d.kind.algorithm == "sharp") return d.bytes;
+  return (d.kind.algorithm == "direct" ? 1 : 2) * (n - 1) / n * d.bytes;
 }
 double time_alone(const Draw& d) {
   const auto n = static_cast<double>(d.ranks);
   const double wire = volume(d) / (kRate * d.factor);
-  if (d.kind.algorithm == "sharp") return kStep + wire;
+  if (d.kind.algorithm == "sharp" || d.kind.algorithm == "direct") return kStep + wire;
   if (d.kind.algorithm == "tree") return 2 * std::ceil(std::log2(n)) * kStep + wire;
   const double latencies = 2 * (n - 1) * kStep;
   return d.kind.law == "additive" ? latencies + wire : std::max(latencies, wire);
@@ -125,7 +131,9 @@ Times times(const Draw& d, const std::string& fidelity) {
         const OpId competitor =
             l.send(Rank(d.from), Rank(d.to), Bytes::of(d.competitor), OpRole::kOther, "competitor");
         l.graph().add_edge(wait, competitor);
-        testing::whole_collective(l, d.ranks, CollectiveOp::kAllReduce, d.bytes);
+        const CollectiveOp op =
+            d.kind.algorithm == "direct" ? CollectiveOp::kAllToAll : CollectiveOp::kAllReduce;
+        testing::whole_collective(l, d.ranks, op, d.bytes);
       },
       [&](const Cluster& cluster) {
         return std::make_unique<SlowPort>(cluster, d.slow, d.factor);
@@ -186,16 +194,27 @@ TEST_P(FlowAgainstSteps, BesideACompetitorOnTheSlowLink) {
 // weight fits the slow link's part of a step and not the shared one's (found: -6.8%). The
 // competitor goes somewhere between half and all of its link's rate in either.
 // A reduction tree moves as one in both fidelities: SHARP stays within the bars.
+// The last message of an all_to_all ends at the same time in both. But on the shared link its
+// messages run ahead in steps, and the competitor has 1 of n shares while they do, then all of it;
+// beside the one variable it always has what the pace of the slow link leaves there. Early, in
+// steps, it may take n times as long as in flow, late a part of it (found, of 100: flow -82% to
+// +144%): there is no bar for it.
 TEST_P(FlowAgainstSteps, BesideACompetitorAwayFromTheSlowLink) {
   const bool additive_ring = is("ring") && GetParam().law == "additive";
   const double most = 4 - 2 * std::sqrt(2.0) - 1, grain = 0.005;
   const Bars wide{additive_ring ? -0.07 : -grain, most + grain, -0.5, 1.0};
-  compare(GetParam(), Company::kBothApart, is("sharp") ? bars() : wide);
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const Bars messages_ahead{-0.03, 0.03, -1, kNone};
+  compare(GetParam(), Company::kBothApart,
+          is("sharp")    ? bars()
+          : is("direct") ? messages_ahead
+                         : wide);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FlowAgainstSteps,
                          ::testing::Values(Kind{"ring", "additive"}, Kind{"ring", "cut-through"},
-                                           Kind{"tree", "additive"}, Kind{"sharp", "additive"}),
+                                           Kind{"tree", "additive"}, Kind{"sharp", "additive"},
+                                           Kind{"direct", "additive"}),
                          [](const auto& info) {
                            return info.param.algorithm +
                                   (info.param.law == "additive" ? "" : "_cut_through");

@@ -14,6 +14,7 @@
 #include "sim/engine.hpp"
 #include "tests/fake_topology.hpp"
 #include "tests/fork_run.hpp"
+#include "tests/support_timeline.hpp"
 
 namespace trainyard {
 namespace {
@@ -155,10 +156,11 @@ ForkResult simulate(const Family& family, std::uint64_t seed, MakeExecutor make)
     Case c;
     fill(c, family, seed);
     const auto executor = make(c.topology);
-    Timeline timeline = Engine(c.graph, *executor, c.topology.ranks()).run();
-    std::vector<double> all = timeline.start;
-    all.insert(all.end(), timeline.finish.begin(), timeline.finish.end());
-    all.insert(all.end(), timeline.carried.begin(), timeline.carried.end());
+    const Timeline timeline = Engine(c.graph, *executor, c.topology.ranks()).run();
+    std::vector<double> all = testing::by_op(c.graph, [&](OpId op) { return timeline.start(op); });
+    for (const double date : testing::by_op(c.graph, [&](OpId op) { return timeline.finish(op); }))
+      all.push_back(date);
+    for (const double bytes : executor->carried()) all.push_back(bytes);
     return all;
   });
 }

@@ -13,6 +13,7 @@
 #include "sim/engine.hpp"
 #include "sim/lowering.hpp"
 #include "tests/support_scenario.hpp"
+#include "tests/support_timeline.hpp"
 
 namespace trainyard::testing {
 
@@ -114,15 +115,16 @@ inline Iteration iterate(LoadedScenario& loaded) {
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < it.topology->ranks(); ++i) ranks.emplace_back(i);
   Job& job = loaded.scenario.jobs.front();
+  const auto loading = announce_loading(*it.lowering, job);
   job.workload->lower(*it.lowering, ranks);
   const std::size_t last = it.lowering->graph().size();
-  add_loading(*it.lowering, cluster, job);
+  add_background(*it.lowering, loading);
   it.lowering->graph().freeze();
   const auto executor = loaded.scenario.engine.executor == "stock"
                             ? make_stock_executor(*it.topology)
                             : make_flow_executor(*it.topology);
   it.timeline = Engine(it.lowering->graph(), *executor, ranks.size()).run();
-  for (std::size_t i = 0; i < last; ++i) it.end = std::max(it.end, it.timeline.finish[i]);
+  for (std::size_t i = 0; i < last; ++i) it.end = std::max(it.end, it.timeline.finish(OpId(i)));
   return it;
 }
 

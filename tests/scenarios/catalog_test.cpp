@@ -200,7 +200,8 @@ TEST(CatalogEntries, WhatTheIssueNames) {
     EXPECT_NE(catalog.find("nic", name), nullptr);
   for (const char* name : {"bluefield-2", "bluefield-3"})
     EXPECT_NE(catalog.find("dpu", name), nullptr);
-  for (const char* name : {"qm8700", "qm9700"}) EXPECT_NE(catalog.find("switch", name), nullptr);
+  for (const char* name : {"qm8700", "qm9700", "sn5600"})
+    EXPECT_NE(catalog.find("switch", name), nullptr);
   for (const char* name : {"gpt3-175b", "megatron-1.7b", "megatron-1t"})
     EXPECT_NE(catalog.find("model", name), nullptr);
 }
@@ -210,8 +211,10 @@ TEST(Plugins, AllRegistered) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(Registry<TopologyPlugin>::of().names(), (Names{"crossbar", "fat-tree"}));
   EXPECT_EQ(Registry<Transport>::of().names(), (Names{"rdma", "tcp"}));
-  EXPECT_EQ(Registry<Collective>::of().names(), (Names{"hierarchical", "ring", "sharp", "tree"}));
-  EXPECT_EQ(Registry<Workload>::of().names(), (Names{"collective", "fixed-step", "gpt"}));
+  EXPECT_EQ(Registry<Collective>::of().names(),
+            (Names{"direct", "hierarchical", "ring", "sharp", "tree"}));
+  EXPECT_EQ(Registry<Workload>::of().names(),
+            (Names{"collective", "fixed-step", "gpt", "traffic"}));
   EXPECT_EQ(Registry<KernelTime>::of().names(), (Names{"roofline"}));
 }
 

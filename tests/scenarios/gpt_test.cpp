@@ -49,7 +49,7 @@ Accounts accounts(LoadedScenario& loaded) {
     lowering.graph().freeze();
     const auto executor = make_flow_executor(*topology);
     const Timeline t = Engine(lowering.graph(), *executor, ranks.size()).run();
-    Json out = testing::to_json({t.end});
+    Json out = testing::to_json({t.end()});
     for (const RankAccount& a : account(lowering.graph(), t, ranks, 0, lowering.graph().size()))
       for (const double v : {a.compute, a.network, a.nvlink, a.bubble}) out.push_back(Json(v));
     return out;

@@ -290,11 +290,11 @@ TEST(NcclTests, ColumnsOfAHandCalculatedRow) {
 // Where a rank gives or gets a part of the buffer, nccl-tests counts the part: 2^27 B of floats
 // over 16 ranks are 2^21 elements each.
 TEST(NcclTests, CountIsARanksPartOfTheBuffer) {
-  for (const char* operation : {"all_gather", "reduce_scatter"}) {
+  for (const char* operation : {"all_gather", "reduce_scatter", "all_to_all"}) {
     const Json row =
         collective_rows(timed(operation, {timed_row(0x1p27, 16, 1, 1)})).items().front();
     EXPECT_EQ(row.at("count"), Json(std::int64_t{1} << 21));
-    EXPECT_EQ(row.at("redop"), Json(operation == std::string("all_gather") ? "none" : "sum"));
+    EXPECT_EQ(row.at("redop"), Json(operation == std::string("reduce_scatter") ? "sum" : "none"));
   }
 }
 
