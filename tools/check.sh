@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Style, lints, clang-tidy and the sanitized tests. Runs all of them; exits non-zero if one failed.
+# Style, lints, clang-tidy, the sanitized tests, and whether sanitized and release builds agree.
+# Runs all of them; exits non-zero if one failed.
 #
-#   tools/check.sh [lint] [format] [tidy] [sanitize]    (all by default)
+#   tools/check.sh [lint] [format] [tidy] [sanitize] [agree]    (all by default)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=$(nproc)
@@ -81,8 +82,29 @@ sanitize() {
   return 1
 }
 
+# Result for result, to the byte, builds of different optimization find the same: nothing depends
+# on what the standard leaves open. Where a result comes from may differ.
+agree() {
+  local scenario sets failed=0
+  bash tools/setup.sh trainyard && bash tools/setup.sh --sanitize result_json || return 1
+  while read -r scenario sets; do
+    # shellcheck disable=SC2046,SC2086  # a word for each
+    diff <(build/trainyard run "scenarios/scale/$scenario.json" --format json \
+      $(printf -- '--set %s ' $sets) | without_provenance) \
+      <(build-asan/tests/result_json "scenarios/scale/$scenario.json" $sets | without_provenance) ||
+      { echo "check: $scenario with $sets: < release, > sanitized" >&2; failed=1; }
+  done <<'END'
+random-4096 jobs.0.workload.messages=256
+gpt3-1024 cluster.servers=8 jobs.0.workload.global_batch=32 engine.fold=off
+gpt3-1024-tp cluster.servers=32 jobs.0.workload.global_batch=128
+ring-1024-steps cluster.servers=4
+END
+  return $failed
+}
+without_provenance() { sed '/^  "provenance": {/,/^  }/d'; }
+
 bash tools/setup.sh --with-checks
-[ $# -gt 0 ] || set -- lint format tidy sanitize
+[ $# -gt 0 ] || set -- lint format tidy sanitize agree
 failed=()
 for step in "$@"; do
   started=$SECONDS

@@ -5,7 +5,7 @@
 #
 #   tools/setup.sh [--with-checks] [--sanitize] [TARGET…]    (targets of the build; all by default)
 #
-# --with-checks also installs what tools/check.sh needs. --sanitize builds with ASan and UBSan into
+# --with-checks also installs what tools/check.sh and tools/bench.sh need. --sanitize builds with ASan and UBSan into
 # build-asan/, without the command line: its headers take the better part of a minute each there.
 # With TRAINYARD_NO_INSTALL=1 nothing is ever installed: for machines that get packages another way.
 set -euo pipefail
@@ -19,7 +19,7 @@ packages=(g++ cmake ninja-build pkg-config ccache git ca-certificates libsimgrid
   libgmock-dev libbenchmark-dev libssl-dev)
 while [[ ${1:-} == --* ]]; do
   case $1 in
-    --with-checks) packages+=(clang-format-14 clang-tidy-14) ;;
+    --with-checks) packages+=(clang-format-14 clang-tidy-14 python3) ;;
     --sanitize) build=$root/build-asan settings=(-D TRAINYARD_SANITIZE=ON -D TRAINYARD_CLI=OFF) ;;
     *) echo "usage: tools/setup.sh [--with-checks] [--sanitize] [TARGET…]" >&2; exit 2 ;;
   esac
