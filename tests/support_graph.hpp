@@ -7,6 +7,7 @@
 #include "sim/isolate.hpp"
 #include "sim/lowering.hpp"
 #include "tests/support_scenario.hpp"
+#include "tests/support_timeline.hpp"
 
 namespace trainyard::testing {
 
@@ -47,10 +48,13 @@ inline GraphRun run_graph(const Ideal& ideal, const Build& build, const MakeTopo
         ideal.executor == "stock" ? make_stock_executor(*topology) : make_flow_executor(*topology);
     const Timeline t = Engine(lowering.graph(), *executor, topology->ranks()).run();
     Json out = Json::object();
-    out["start"] = to_json(t.start);
-    out["finish"] = to_json(t.finish);
-    out["carried"] = to_json(t.carried);
-    out["end"] = Json(t.end);
+    const OpGraph& graph = lowering.graph();
+    out["start"] = to_json(by_op(graph, [&](OpId op) { return t.start(op); }));
+    out["finish"] = to_json(by_op(graph, [&](OpId op) { return t.finish(op); }));
+    std::vector<double> carried(topology->resource_count());
+    for (const auto& [resource, bytes] : t.carried()) carried[resource.index()] = bytes;
+    out["carried"] = to_json(carried);
+    out["end"] = Json(t.end());
     return out;
   };
   const Json out = run_isolated({task}).front();

@@ -185,7 +185,7 @@ struct InOut {
 std::vector<InOut> by_node(const Topology& topology, const std::vector<double>& carried) {
   std::vector<InOut> all;
   for (std::size_t i = 0; i < carried.size(); ++i) {
-    const Resource& r = topology.resources()[i];
+    const Resource r = topology.resource(ResourceId(i));
     if (!r.from.valid()) continue;
     all.resize(std::max({all.size(), r.from.index() + 1, r.to.index() + 1}));
     all[r.from.index()].out += carried[i];
@@ -205,7 +205,7 @@ TEST(Laws, NoByteIsLostOnTheWay) {
     std::vector<InOut> own(16);
     for (const Message& m : messages) own[m.from].out += m.bytes, own[m.to].in += m.bytes;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-      const TopologyNode& node = topology->node(NodeId(n));
+      const TopologyNode node = topology->node(NodeId(n));
       const std::string where = fmt::format("seed {}, {}", seed, topology->node_name(NodeId(n)));
       if (node.kind == NodeKind::kGpu) {
         EXPECT_NEAR(nodes[n].out, own[node.index].out, 1) << where;
@@ -271,7 +271,7 @@ std::map<NodeId, Passes> switches_of_tree(const Topology& topology,
                                           const std::vector<double>& carried) {
   std::map<NodeId, Passes> all;
   for (std::size_t i = 0; i < carried.size(); ++i) {
-    const Resource& r = topology.resources()[i];
+    const Resource r = topology.resource(ResourceId(i));
     if (r.kind != ResourceKind::kLink || carried[i] == 0) continue;
     const bool upwards = topology.node(r.from).tier < topology.node(r.to).tier;
     (upwards ? all[r.from].up : all[r.from].down) += carried[i];
@@ -328,14 +328,22 @@ TEST(Laws, OverloadIsABug) {
       testing::ideal_scenario(ideal(2), R"("probes": {"x": {"bytes": "1 B"}})");
   LoadedScenario loaded = load_scenario_text(text, "t", {});
   const auto topology = loaded.scenario.cluster.network->build(loaded.scenario.cluster.server, 2);
-  OpGraph graph;
-  graph.freeze();
-  Timeline t;
-  t.end = 1;
-  t.carried.assign(topology->resources().size(), 0);
-  EXPECT_NO_THROW(check_invariants(*topology, graph, t));
-  t.carried[0] = topology->resources()[0].capacity * 1.001;
-  EXPECT_THROW(check_invariants(*topology, graph, t), std::logic_error);
+  const double capacity = topology->capacity_of(ResourceId(0));
+  const auto one_second = [&](double bytes) {
+    OpGraph graph;
+    FlowPath path;
+    path.shares = {{ResourceId(0), 1}};
+    const OpId op = graph.add_flow(Rank(0), graph.add_path(path), Bytes::of(bytes), OpRole::kOther,
+                                   graph.label("send"));
+    graph.freeze();
+    Timeline timeline(graph);
+    timeline.started(op, 0, 0, Timeline::kNone);
+    timeline.finished(op, 0, 1);
+    timeline.complete(graph);
+    check_invariants(*topology, graph, timeline);
+  };
+  EXPECT_NO_THROW(one_second(capacity));
+  EXPECT_THROW(one_second(capacity * 1.001), std::logic_error);
 }
 
 TEST(Laws, SameInputSameBytes) {
