@@ -53,6 +53,7 @@ struct Family {
   double drives = 0.1;    ///< share of flows on a drive
   double bounded = 0.2;   ///< share of paths with a rate bound
   double empty = 0.05;    ///< share of flows of no bytes
+  double repeated = 0.1;  ///< share of operations of several iterations
   std::size_t edges = 3;  ///< at most, into an operation
 };
 
@@ -126,7 +127,8 @@ OpId random_op(Random& random, const Family& family, OpGraph& graph,
                         OpRole::kOther, graph.label("flow"));
 }
 
-/// 50 to 300 operations, half of them held close behind others so that many run at a time.
+/// 50 to 300 operations (some paths use nothing: messages to oneself), half of them held close
+/// behind others so that many run at a time.
 void fill(Case& c, const Family& family, std::uint64_t seed) {
   Random random(seed);
   const std::size_t links = 2 + random.below(15);
@@ -138,7 +140,11 @@ void fill(Case& c, const Family& family, std::uint64_t seed) {
   const std::size_t count = 50 + random.below(250);
   std::vector<OpId> all{root};
   while (all.size() < count) {
+    const bool repeats = random.chance(family.repeated);
+    if (repeats) c.graph.set_iterations(static_cast<std::uint32_t>(2 + random.below(3)));
     const OpId op = random_op(random, family, c.graph, paths, drives);
+    c.graph.set_iterations(1);
+    if (repeats && random.chance(0.5)) c.graph.add_edge(op, op, 1);
     c.graph.add_edge(root, op);
     for (std::size_t e = random.below(family.edges + 1); e > 0; --e) {
       const std::size_t back = 1 + random.below(std::min<std::size_t>(all.size(), 40));
@@ -215,44 +221,44 @@ void expect_agreement(const Family& family, std::uint64_t first_seed, std::size_
               tally.latest, tally.worst);
 }
 
-TEST(StockAndFlow, AgreeOnMixedGraphs) { expect_agreement({}, 1000, 60); }
+TEST(StockAndFlow, AgreeOnMixedGraphs) { expect_agreement({}, 1000, 160); }
 
 TEST(StockAndFlow, AgreeWhereMuchEndsAtOnce) {
   Family family;
   family.round = 1;
   family.empty = 0.2;
-  expect_agreement(family, 2000, 40);
+  expect_agreement(family, 2000, 120);
 }
 
 TEST(StockAndFlow, AgreeWhereNothingIsRound) {
   Family family;
   family.round = 0;
   family.bounded = 0.5;
-  expect_agreement(family, 3000, 20);
+  expect_agreement(family, 3000, 50);
 }
 
 TEST(StockAndFlow, AgreeOnDrives) {
   Family family;
   family.drives = 0.7;
-  expect_agreement(family, 4000, 20);
+  expect_agreement(family, 4000, 50);
 }
 
 TEST(StockAndFlow, AgreeWithMuchInFlight) {
   Family family;
   family.edges = 1;
-  expect_agreement(family, 5000, 20);
+  expect_agreement(family, 5000, 50);
 }
 
 TEST(StockAndFlow, AgreeAnHourLater) {
   Family family;
   family.start = 3600.1;
-  expect_agreement(family, 6000, 20);
+  expect_agreement(family, 6000, 50);
 }
 
 TEST(StockAndFlow, AgreeTwelveDaysLater) {
   Family family;
   family.start = 1e6 + 0.3;
-  expect_agreement(family, 7000, 20);
+  expect_agreement(family, 7000, 50);
 }
 
 }  // namespace
