@@ -96,10 +96,7 @@ std::string provenance(const Json& result) {
 }
 
 std::string notes(const Json& result) {
-  std::vector<std::string> all;
-  for (const Json& reason : result.at("inactive").items())
-    all.push_back("inactive: " + reason.as_string());
-  for (const std::string& note : folding_notes(result)) all.push_back(note);
+  std::vector<std::string> all = simulation_notes(result);
   for (const std::string& parameter : outside_parameters(result)) all.push_back(parameter);
   return list(all);
 }

@@ -271,10 +271,12 @@ std::vector<std::string> refusals(const Json& result) {
   return all;
 }
 
-std::vector<std::string> folding_notes(const Json& result) {
-  const Json* folding = result.find("folding");
-  if (folding == nullptr) return {};
+std::vector<std::string> simulation_notes(const Json& result) {
   std::vector<std::string> all;
+  for (const Json& reason : result.at("inactive").items())
+    all.push_back("inactive: " + reason.as_string());
+  const Json* folding = result.find("folding");
+  if (folding == nullptr) return all;
   const auto number = [folding](std::string_view key) { return folding->at(key).as_integer(); };
   std::string once;
   if (number("tensor_ranks") > 1)

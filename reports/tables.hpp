@@ -73,8 +73,9 @@ std::vector<ComparedRun> compared_runs(const Json& comparison);
 /// The title; for each run the simulated value and, if it is claimed, claim and deviation; the
 /// ratio of the last to the first. A dash where there is none.
 Cells compared_cells(const Json& row, const std::vector<ComparedRun>& runs);
-/// What was simulated once for several, and what was not, with the reason.
-std::vector<std::string> folding_notes(const Json& result);
+/// Features that were asked for and cannot act; what was simulated once for several, and what was
+/// not, with the reasons.
+std::vector<std::string> simulation_notes(const Json& result);
 /// "a, b" of what is claimed and no result has; empty if there is none.
 std::string claimed_only(const Json& comparison);
 

@@ -32,10 +32,7 @@ std::string later_jobs(const Json& result) {
 }
 
 std::string notes(const Json& result) {
-  std::vector<std::string> all;
-  for (const Json& reason : result.at("inactive").items())
-    all.push_back("inactive: " + reason.as_string());
-  for (const std::string& note : folding_notes(result)) all.push_back(note);
+  std::vector<std::string> all = simulation_notes(result);
   for (const std::string& refusal : refusals(result)) all.push_back(refusal);
   all.push_back("parameters: " + parameter_summary(result));
   for (const std::string& parameter : outside_parameters(result)) all.push_back(parameter);

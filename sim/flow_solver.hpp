@@ -29,6 +29,7 @@ namespace trainyard {
 struct Share {
   ResourceId resource;
   double weight = 1;
+  friend bool operator==(const Share&, const Share&) = default;
 };
 
 /// Deterministic: the same calls give the same bits. Single-threaded.

@@ -4,17 +4,10 @@
 #include <bit>
 #include <unordered_map>
 
-#include "sim/error.hpp"
+#include "sim/mix.hpp"
 
 namespace trainyard {
 namespace {
-
-std::uint64_t mix(std::uint64_t x) {  // the splitmix64 finalizer
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
@@ -39,15 +32,16 @@ class Numbering {
 }  // namespace
 
 void FlowCollection::add(Kind kind, Member member, const FlowPath& path, int rails) {
-  flows_.push_back(
-      {kind, member,
-       mix(bits(path.latency.si())) + mix(bits(path.bound.si()) ^ 1) + mix(bits(path.fairness) ^ 2),
-       uses_.size(), rails});
+  flows_.push_back({kind, member,
+                    mix_step(bits(path.latency.si())) + mix_step(bits(path.bound.si()) ^ 1) +
+                        mix_step(bits(path.fairness) ^ 2),
+                    uses_.size(), rails});
   for (const Share& share : path.shares) {
     // There are few, and the last is the likeliest.
     auto known = std::find(weights_.rbegin(), weights_.rend(), share.weight);
     if (known == weights_.rend()) {
       weights_.push_back(share.weight);
+      weight_hashes_.push_back(mix_step(bits(share.weight)));
       known = weights_.rbegin();
     }
     if (number_.size() <= share.resource.index()) number_.resize(share.resource.index() + 1);
@@ -82,22 +76,21 @@ std::optional<Folding> Folding::find(const Topology& topology, FlowCollection fl
 // resources with one number carry the same classes in the same weights (but for a collision of
 // 64-bit hashes). With their kind and capacity that gives their color.
 void Folding::color_resources(const Topology& topology) {
-  std::vector<std::uint64_t> of_weight;
-  for (const double weight : flows_.weights_) of_weight.push_back(mix(bits(weight)));
   carried_.assign(flows_.resources_.size(), 0);
   for (std::size_t i = 0; i < flows_.flows_.size(); ++i) {
     const auto& flow = flows_.flows_[i];
-    const std::uint64_t klass = mix(class_of(flow.kind, flow.member));
+    const std::uint64_t klass = mix_step(class_of(flow.kind, flow.member));
     for (std::size_t u = flow.first; u < flows_.end_of(i); ++u)
-      carried_[flows_.uses_[u].resource] += mix(klass ^ of_weight[flows_.uses_[u].weight]);
+      carried_[flows_.uses_[u].resource] +=
+          mix_step(klass ^ flows_.weight_hashes_[flows_.uses_[u].weight]);
   }
   color_.assign(carried_.size(), 0);
   resources_of_ = {0};
   Numbering number;
   for (std::size_t r = 0; r < carried_.size(); ++r) {
     const ResourceTraits& traits = topology.traits_of(flows_.resources_[r]);
-    color_[r] = 1 + number(carried_[r] ^
-                           mix(bits(traits.capacity) + static_cast<std::uint64_t>(traits.kind)));
+    color_[r] = 1 + number(carried_[r] ^ mix_step(bits(traits.capacity) +
+                                                  static_cast<std::uint64_t>(traits.kind)));
     if (color_[r] == resources_of_.size()) resources_of_.push_back(0);
     ++resources_of_[color_[r]];
   }
@@ -108,8 +101,6 @@ void Folding::color_resources(const Topology& topology) {
 bool Folding::compare_flows(std::vector<std::uint64_t>& members) const {
   members.assign(classes_.size(), 0);
   std::unordered_map<Kind, std::uint64_t> shared;
-  std::vector<std::uint64_t> of_weight;
-  for (const double weight : flows_.weights_) of_weight.push_back(mix(bits(weight)));
   Kind kind = 0;
   Member member = FlowCollection::kShared;
   std::uint64_t previous = 0;
@@ -117,7 +108,8 @@ bool Folding::compare_flows(std::vector<std::uint64_t>& members) const {
     const auto& flow = flows_.flows_[i];
     std::uint64_t all = flow.own;
     for (std::size_t u = flow.first; u < flows_.end_of(i); ++u)
-      all += mix(of_weight[flows_.uses_[u].weight] + color_[flows_.uses_[u].resource]);
+      all += mix_step(flows_.weight_hashes_[flows_.uses_[u].weight] +
+                      color_[flows_.uses_[u].resource]);
     if (flow.member == FlowCollection::kShared) {
       if (shared.try_emplace(flow.kind, all).first->second != all) return false;
       continue;
@@ -127,7 +119,7 @@ bool Folding::compare_flows(std::vector<std::uint64_t>& members) const {
       if (previous != all) return false;
       continue;
     }
-    members[flow.member] += mix(all ^ mix(flow.kind));
+    members[flow.member] += mix_step(all ^ mix_step(flow.kind));
     previous = all;
     kind = flow.kind;
     member = flow.member;
@@ -140,7 +132,7 @@ bool Folding::split(const std::vector<std::uint64_t>& members) {
   Numbering number;
   std::vector<std::uint32_t> classes(members.size());
   for (std::size_t m = 0; m < members.size(); ++m)
-    classes[m] = number(mix(members[m]) ^ mix(classes_[m]));
+    classes[m] = number(mix_step(members[m]) ^ mix_step(classes_[m]));
   if (number.size() == class_count_) return false;
   classes_ = std::move(classes);
   class_count_ = static_cast<std::uint32_t>(number.size());
@@ -169,23 +161,16 @@ void Folding::choose_stand_ins(const Topology& topology) {
 // carries the flows of all rails, a link only those of its own.
 FlowPath Folding::fold(Kind kind, Member member, const FlowPath& path) const {
   const OfClass& all = of_class_[class_of(kind, member)];
-  FlowPath folded = path;
-  for (Share& share : folded.shares) {
+  PathBuilder builder;
+  for (const Share& share : path.shares) {
     const std::uint32_t color = color_of(share.resource);
     const double rails = of_server_[color] != 0 ? all.rails : 1;
-    share = {stand_in_[color], share.weight * rails * all.flows / resources_of_[color]};
+    builder.use(stand_in_[color], share.weight * rails * all.flows / resources_of_[color]);
   }
-  std::sort(folded.shares.begin(), folded.shares.end(),
-            [](const Share& a, const Share& b) { return a.resource < b.resource; });
-  std::size_t kept = 0;
-  for (const Share& share : folded.shares) {
-    if (kept > 0 && folded.shares[kept - 1].resource == share.resource) {
-      folded.shares[kept - 1].weight += share.weight;
-    } else {
-      folded.shares[kept++] = share;
-    }
-  }
-  folded.shares.resize(kept);
+  FlowPath folded = std::move(builder).build();
+  folded.latency = path.latency;
+  folded.bound = path.bound;
+  folded.fairness = path.fairness;
   return folded;
 }
 

@@ -48,7 +48,8 @@ class FlowCollection {
   }
   std::vector<Flow> flows_;
   std::vector<Use> uses_;
-  std::vector<double> weights_;        ///< distinct ones
+  std::vector<double> weights_;  ///< distinct ones
+  std::vector<std::uint64_t> weight_hashes_;
   std::vector<ResourceId> resources_;  ///< that flows use, in the order in which they came
   std::vector<std::uint32_t> number_;  ///< by resource: 1 + its place in resources_, or 0
 };

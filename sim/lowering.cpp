@@ -129,9 +129,7 @@ Lowering::Tried Lowering::try_collective(const CollectiveCall& call, Fidelity fi
   if (call.group->size() == 1) return tried;
   OpGraph graph;
   const std::vector<OpId> entry(call.group->size());
-  const Chosen& chosen = choose(call);
-  tried.follows_routes = chosen.algorithm->follows_routes();
-  const std::vector<OpId> exits = lower(call, graph, chosen, entry, fidelity);
+  const std::vector<OpId> exits = lower(call, graph, choose(call), entry, fidelity);
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const OpId op(i);
     if (graph.kind(op) == OpKind::kFlow) tried.flows.push_back(graph.path(op));

@@ -89,10 +89,13 @@ class Lowering {
   /// its pauses one whose latency is the pause.
   struct Tried {
     std::vector<FlowPath> flows;
-    bool ends_together = true;   ///< all ranks have their results at once, with one operation
-    bool follows_routes = true;  ///< see Collective
+    bool ends_together = true;  ///< all ranks have their results at once, with one operation
   };
   Tried try_collective(const CollectiveCall& call, Fidelity fidelity);
+  /// Collective::follows_routes of what collective() would use.
+  bool follows_routes(const CollectiveCall& call) {
+    return call.group->size() == 1 || choose(call).algorithm->follows_routes();
+  }
   /// The closed form of the call as collective() would run it. Zero for groups of one.
   Seconds estimate(const CollectiveCall& call);
 

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "sim/error.hpp"
+#include "sim/mix.hpp"
 
 namespace trainyard {
 
@@ -98,12 +99,7 @@ namespace {
 
 std::uint64_t hash_of(const FlowPath& path) {
   std::uint64_t h = 0;
-  const auto add = [&h](std::uint64_t x) {  // the splitmix64 finalizer
-    h = (h ^ x) + 0x9e3779b97f4a7c15ULL;
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
-    h ^= h >> 31;
-  };
+  const auto add = [&h](std::uint64_t x) { h = mix_step(h ^ x); };
   for (const double x : {path.latency.si(), path.fairness, path.bound.si()})
     add(std::bit_cast<std::uint64_t>(x));
   for (const Share& share : path.shares) {
@@ -115,10 +111,7 @@ std::uint64_t hash_of(const FlowPath& path) {
 
 bool same(const FlowPath& a, const FlowPath& b) {
   return a.latency == b.latency && a.fairness == b.fairness && a.bound == b.bound &&
-         std::equal(a.shares.begin(), a.shares.end(), b.shares.begin(), b.shares.end(),
-                    [](const Share& x, const Share& y) {
-                      return x.resource == y.resource && x.weight == y.weight;
-                    });
+         a.shares == b.shares;
 }
 
 }  // namespace
@@ -199,29 +192,16 @@ void OpGraph::freeze() {
   path_ids_ = {};
 }
 
-std::vector<std::pair<ResourceId, double>> OpGraph::bytes_by_resource() const {
+std::vector<Share> OpGraph::bytes_by_resource() const {
   std::vector<double> by_path(paths_.size());
   for (std::size_t i = 0; i < size(); ++i) {
     if (kind_[i] == OpKind::kFlow) by_path[path_[i].index()] += work_[i] * count_[i];
   }
-  std::vector<std::pair<ResourceId, double>> all;
+  PathBuilder all;
   for (std::size_t p = 0; p < paths_.size(); ++p) {
-    if (by_path[p] == 0) continue;
-    for (const Share& share : paths_[p].shares)
-      all.emplace_back(share.resource, share.weight * by_path[p]);
+    if (by_path[p] > 0) all.add(paths_[p], by_path[p]);
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::size_t kept = 0;
-  for (const auto& [resource, bytes] : all) {
-    if (kept > 0 && all[kept - 1].first == resource) {
-      all[kept - 1].second += bytes;
-    } else {
-      all[kept++] = {resource, bytes};
-    }
-  }
-  all.resize(kept);
-  return all;
+  return std::move(all).build().shares;
 }
 
 std::string OpGraph::describe(OpId op, std::uint32_t iteration) const {

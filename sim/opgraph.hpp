@@ -139,8 +139,9 @@ class OpGraph {
   }
   /// How many edges come into each; by op index. Only after freeze().
   const std::vector<std::uint32_t>& waits() const { return waits_; }
-  /// Bytes × weight that all flows of the graph take of each resource that any takes, by resource.
-  std::vector<std::pair<ResourceId, double>> bytes_by_resource() const;
+  /// What all flows of the graph take of each resource that any takes, by resource; as weights the
+  /// bytes × weight.
+  std::vector<Share> bytes_by_resource() const;
 
  private:
   OpId add(OpKind kind, Rank rank, PathId path, double work, OpRole role, std::uint32_t label,

@@ -37,9 +37,10 @@ void Timeline::finished(OpId op, std::uint32_t iteration, double now) {
 }
 
 double Timeline::carried(ResourceId resource) const {
-  const auto it = std::lower_bound(carried_.begin(), carried_.end(), resource,
-                                   [](const auto& one, ResourceId id) { return one.first < id; });
-  return it != carried_.end() && it->first == resource ? it->second : 0;
+  const auto it =
+      std::lower_bound(carried_.begin(), carried_.end(), resource,
+                       [](const Share& one, ResourceId id) { return one.resource < id; });
+  return it != carried_.end() && it->resource == resource ? it->weight : 0;
 }
 
 void Timeline::complete(const OpGraph& graph) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "sim/opgraph.hpp"
@@ -38,7 +37,7 @@ class Timeline {
   /// Which operation a record is of.
   OpId op_of(std::size_t record) const;
   /// Bytes × weight that each resource carried that carried any, by resource.
-  const std::vector<std::pair<ResourceId, double>>& carried() const { return carried_; }
+  const std::vector<Share>& carried() const { return carried_; }
   /// The same of one resource.
   double carried(ResourceId resource) const;
   /// The last finish of all.
@@ -66,7 +65,7 @@ class Timeline {
   std::unique_ptr<double[]> start_, finish_;
   std::unique_ptr<std::uint32_t[]> cause_;
   std::vector<Repeat> repeats_;
-  std::vector<std::pair<ResourceId, double>> carried_;
+  std::vector<Share> carried_;
   double end_ = 0;
 };
 

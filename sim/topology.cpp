@@ -147,13 +147,6 @@ PerServer Topology::engine(const std::string& service) const {
   return it == engines_.end() ? PerServer() : it->second;
 }
 
-std::vector<double> Topology::capacities() const {
-  std::vector<double> all;
-  all.reserve(resource_count());
-  each_resource([&](ResourceId, const ResourceTraits& traits) { all.push_back(traits.capacity); });
-  return all;
-}
-
 TopologyNode Topology::node(NodeId id) const {
   if (id.index() >= server_nodes_) {
     auto tier = tiers_.rbegin();

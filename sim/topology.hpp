@@ -106,8 +106,6 @@ class Topology {
   void each_resource(Body&& body) const {
     resources_.each(std::forward<Body>(body));
   }
-  /// By resource index.
-  std::vector<double> capacities() const;
 
   int servers() const { return servers_; }
   int gpus_per_server() const { return server_.gpus; }

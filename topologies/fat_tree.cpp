@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/mix.hpp"
 #include "sim/topology.hpp"
 
 namespace trainyard {
@@ -43,12 +44,6 @@ int least_divisor(int ports, int lower_switches, int radix) {
     if (ports % roots == 0 && down <= radix) return roots;
   }
   return 0;
-}
-
-std::uint64_t mix(std::uint64_t x) {  // the splitmix64 finalizer
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
 }
 
 class FatTree final : public Topology {

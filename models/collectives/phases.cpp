@@ -191,6 +191,12 @@ void Ring::leave(const std::vector<Edge>& edges, const std::vector<OpId>& sends,
   }
 }
 
+PhaseKey phase_key(const CollectiveCall& call, const CollectiveContext& context) {
+  const Protocol& p = context.protocol;
+  return {call.group->id, call.op,      call.bytes,      context.siblings,
+          p.law,          p.efficiency, p.intra_latency, p.network_latency};
+}
+
 void pay_latency(FlowPath& path, Seconds latency, Bytes bytes, const Protocol& protocol) {
   if (protocol.law == "cut-through" && latency > Seconds() && bytes > Bytes()) {
     path.bound = bytes / latency;

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/collective.hpp"
@@ -52,6 +54,12 @@ class Ring {
   const CollectiveCall& call_;
   const CollectiveContext& context_;
 };
+
+/// What the phases of a call depend on: for keeping them, since the same call comes many times
+/// (estimated, and once for each bucket of gradients). Within one Lowering.
+using PhaseKey =
+    std::tuple<std::size_t, CollectiveOp, Bytes, int, std::string, double, Seconds, Seconds>;
+PhaseKey phase_key(const CollectiveCall& call, const CollectiveContext& context);
 
 /// Adds one phase as a single flow between all the entries and one exit.
 std::vector<OpId> lower_as_flow(const CollectiveCall& call, const CollectiveContext& context,

@@ -3,8 +3,6 @@
 // Closed form, additive law: rounds · (latency + S/n/bandwidth); cut-through law (LL, LL128):
 // rounds · max(latency, S/n/bandwidth). Source of the laws: docs/models/collectives.md.
 #include <map>
-#include <string>
-#include <tuple>
 
 #include "models/collectives/phases.hpp"
 
@@ -34,19 +32,13 @@ class RingCollective : public Collective {
   }
 
  private:
-  // The same call comes many times: estimated, and once for each bucket of gradients.
   const PhaseFlow& flow(const CollectiveCall& call, const CollectiveContext& context) const {
-    const Protocol& p = context.protocol;
-    const auto [it, is_new] =
-        flows_.try_emplace({call.group->id, call.op, call.bytes, context.siblings, p.law,
-                            p.efficiency, p.intra_latency, p.network_latency});
+    const auto [it, is_new] = flows_.try_emplace(phase_key(call, context));
     if (is_new) it->second = Ring(call, context).flow();
     return it->second;
   }
 
-  using Key =
-      std::tuple<std::size_t, CollectiveOp, Bytes, int, std::string, double, Seconds, Seconds>;
-  mutable std::map<Key, PhaseFlow> flows_;  ///< of one Lowering, which owns this object
+  mutable std::map<PhaseKey, PhaseFlow> flows_;  ///< of one Lowering, which owns this object
 };
 
 const Registration<Collective, RingCollective> registered{

@@ -9,8 +9,6 @@
 // as much.
 #include <algorithm>
 #include <map>
-#include <string>
-#include <tuple>
 
 #include "models/collectives/phases.hpp"
 
@@ -57,13 +55,9 @@ class TreeCollective : public Collective {
   }
 
  private:
-  // The same call comes many times: estimated, and once for each bucket of gradients.
   const std::vector<PhaseFlow>& flows(const CollectiveCall& call,
                                       const CollectiveContext& context) const {
-    const Protocol& p = context.protocol;
-    const auto [it, is_new] =
-        flows_.try_emplace({call.group->id, call.op, call.bytes, p.law, p.efficiency,
-                            p.intra_latency, p.network_latency});
+    const auto [it, is_new] = flows_.try_emplace(phase_key(call, context));
     if (is_new) {
       for (const Round& round : rounds_of(call.op, call.group->size()))
         it->second.push_back(round_flow(call, context, round));
@@ -131,8 +125,7 @@ class TreeCollective : public Collective {
     return done;
   }
 
-  using Key = std::tuple<std::size_t, CollectiveOp, Bytes, std::string, double, Seconds, Seconds>;
-  mutable std::map<Key, std::vector<PhaseFlow>>
+  mutable std::map<PhaseKey, std::vector<PhaseFlow>>
       flows_;  ///< of one Lowering, which owns this object
 };
 

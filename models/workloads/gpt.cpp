@@ -87,16 +87,9 @@ class Gpt : public Workload {
     step.lower();
     simulated_.clear();
     weights_.clear();
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const auto at = static_cast<int>(i);
-      const int replica = at / plan.layout.tensor % plan.layout.data;
-      const auto& classes = step.class_of_replica();
-      const int klass = classes[static_cast<std::size_t>(replica)];
-      if (at % plan.layout.tensor >= step.lanes() ||
-          step.replicas()[static_cast<std::size_t>(klass)] != replica)
-        continue;
-      simulated_.push_back(ranks[i]);
-      weights_.push_back(static_cast<double>(std::count(classes.begin(), classes.end(), klass)));
+    for (const auto& [rank, weight] : step.simulated()) {
+      simulated_.push_back(rank);
+      weights_.push_back(weight);
     }
     last_ = lowering.graph().size();
   }

@@ -19,6 +19,7 @@ void GptStep::fold() {
   replicas_.resize(static_cast<std::size_t>(l.data));
   for (std::size_t d = 0; d < replicas_.size(); ++d) replicas_[d] = static_cast<int>(d);
   class_of_replica_.assign(replicas_.begin(), replicas_.end());
+  replicas_of_class_.assign(replicas_.size(), 1);
   if (!lowering_.folds() || l.tensor * l.data == 1) return;
   auto& reasons = lowering_.folded().reasons;
   std::string obstacle = unlike_replicas();
@@ -90,9 +91,11 @@ std::string GptStep::try_fold(int lanes, bool replicas) {
   }
   class_of_replica_.assign(found->classes().begin(), found->classes().end());
   replicas_.clear();
+  replicas_of_class_.assign(found->class_count(), 0);
   for (int d = 0; d < l.data; ++d) {
-    if (class_of_replica_[static_cast<std::size_t>(d)] == simulated_replicas())
-      replicas_.push_back(d);
+    const int klass = class_of_replica_[static_cast<std::size_t>(d)];
+    if (klass == simulated_replicas()) replicas_.push_back(d);
+    ++replicas_of_class_[static_cast<std::size_t>(klass)];
   }
   note_folding(std::move(*found));
   return {};
@@ -105,7 +108,7 @@ bool GptStep::rails_alike() {
   return plan_.layout.tensor > 1 && server.nics == server.gpus &&
          plan_.layout.tensor * plan_.layout.data % server.gpus == 0 &&
          lowering_.routes().topology().rails_alike() && lowering_.background().empty() &&
-         lowering_.try_collective(gradient_call(0, 0, 0), lowering_.fidelity()).follows_routes;
+         lowering_.follows_routes(gradient_call(0, 0, 0));
 }
 
 // What is measured of a server comes from the replicas on it that are simulated.
@@ -130,12 +133,9 @@ void GptStep::note_folding(Folding found) {
   folded.replica_classes = static_cast<int>(replicas_.size());
   for (int stage = 0; stage < l.pipeline; ++stage) {
     for (int c = 0; c < folded.replica_classes; ++c) {
-      const auto replicas =
-          static_cast<double>(std::count(class_of_replica_.begin(), class_of_replica_.end(), c));
       for (int lane = 0; lane < lanes_; ++lane) {
-        const Rank simulated = rank(stage, replicas_[static_cast<std::size_t>(c)], lane);
-        folded.servers[topology.server_of(simulated)] +=
-            replicas * ranks_of_lane / topology.gpus_per_server();
+        folded.servers[topology.server_of(rank(stage, replica_at(c), lane))] +=
+            stands_for(c) * ranks_of_lane / topology.gpus_per_server();
       }
     }
   }

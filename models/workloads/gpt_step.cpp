@@ -45,6 +45,17 @@ void GptStep::lower() {
   }
 }
 
+std::vector<std::pair<Rank, double>> GptStep::simulated() const {
+  std::vector<std::pair<Rank, double>> all;
+  for (int stage = 0; stage < plan_.layout.pipeline; ++stage) {
+    for (int replica = 0; replica < simulated_replicas(); ++replica) {
+      for (int lane = 0; lane < lanes_; ++lane)
+        all.emplace_back(rank(stage, replica_at(replica), lane), stands_for(replica));
+    }
+  }
+  return all;
+}
+
 Rank GptStep::rank(int stage, int replica, int tensor) const {
   const GptLayout& l = plan_.layout;
   return ranks_[flat_index(stage * l.data + replica, l.tensor, tensor)];
@@ -182,7 +193,7 @@ void GptStep::delay_launches(const Group& group, const std::vector<double>& seco
 GptStep::Span GptStep::run(const std::vector<Piece>& pieces, int stage, int replica,
                            const std::vector<double>& delays, std::string_view label,
                            std::uint32_t number, std::vector<OpId> after) {
-  const Group& group = tensor_group(stage, replicas_[static_cast<std::size_t>(replica)]);
+  const Group& group = tensor_group(stage, replica_at(replica));
   const std::uint32_t name = graph_.label(label),
                       tensor_comm = graph_.label("tensor-parallel collectives");
   const double slowest = lowering_.cluster().slowest_gpu;
@@ -208,14 +219,12 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, int stage, int repl
       }
     }
     if (piece.bytes > Bytes() && group.size() > 1) {
-      const auto groups = static_cast<std::uint32_t>(
-          std::count(class_of_replica_.begin(), class_of_replica_.end(), replica));
+      const auto groups = static_cast<std::uint32_t>(stands_for(replica));
       std::vector<OpId> entry = span.last;
       entry.resize(group.size(), span.last.front());
-      span.last = collective(
-          {piece.op, piece.bytes, &group, OpRole::kTensorComm, number, groups}, entry,
-          plan_.tensor_fidelity, tensor_kind(stage, piece.op),
-          static_cast<FlowCollection::Member>(replicas_[static_cast<std::size_t>(replica)]));
+      span.last = collective({piece.op, piece.bytes, &group, OpRole::kTensorComm, number, groups},
+                             entry, plan_.tensor_fidelity, tensor_kind(stage, piece.op),
+                             static_cast<FlowCollection::Member>(replica_at(replica)));
       span.last.resize(static_cast<std::size_t>(lanes_));
     }
   }
@@ -238,7 +247,7 @@ GptStep::Stage GptStep::schedule(int stage, int replica) {
   const GptLayout& l = plan_.layout;
   const int ahead = std::min(l.pipeline - 1 - stage, l.micro_batches);
   const auto all = static_cast<std::uint32_t>(l.micro_batches);
-  const Group& group = tensor_group(stage, replicas_[static_cast<std::size_t>(replica)]);
+  const Group& group = tensor_group(stage, replica_at(replica));
   Delays delays = launch_delays(group, ahead);
   Stage out;
   graph_.set_iterations(all);
@@ -284,7 +293,7 @@ void GptStep::order(const Stage& stage, int ahead) {
 // The last micro-batch's backward in as many parts as there are buckets: a bucket's gradients are
 // complete when its layers' last backward is.
 GptStep::Span GptStep::last_backward(int stage, int replica, const std::vector<double>& delays) {
-  const Group& group = tensor_group(stage, replicas_[static_cast<std::size_t>(replica)]);
+  const Group& group = tensor_group(stage, replica_at(replica));
   const auto number = static_cast<std::uint32_t>(plan_.layout.micro_batches - 1);
   Span whole;
   int done = 0;
@@ -311,7 +320,7 @@ Bytes GptStep::message_bytes() const {
 
 // One message of a lane from a stage to another, for each micro-batch.
 OpId GptStep::message(int stage, int other, int replica, int lane, std::string_view label) {
-  const int d = replicas_[static_cast<std::size_t>(replica)];
+  const int d = replica_at(replica);
   const OpId op = lowering_.send(rank(stage, d, lane), rank(other, d, lane), message_bytes(),
                                  OpRole::kPipelineComm, label);
   fold_path(op, message_kind(stage, other, lane), static_cast<FlowCollection::Member>(d));
@@ -387,8 +396,8 @@ void GptStep::step_optimizer(int stage, int replica) {
                            : cluster.slowest_gpu * cluster.kernels->time(gpu_, adam);
   const auto r = static_cast<std::size_t>(replica);
   for (int lane = 0; lane < lanes_; ++lane) {
-    const OpId op = graph_.add_compute(rank(stage, replicas_[r], lane), time, OpRole::kCompute,
-                                       graph_.label("optimizer"));
+    const OpId op = graph_.add_compute(rank(stage, replica_at(replica), lane), time,
+                                       OpRole::kCompute, graph_.label("optimizer"));
     graph_.add_edge(at(stage, replica).last_backward.last[static_cast<std::size_t>(lane)], op);
     graph_.add_edge(reduced_[flat_index(stage, lanes_, lane)][r], op);
   }

@@ -46,11 +46,8 @@ class GptStep {
  public:
   GptStep(const GptPlan& plan, Lowering& lowering, std::span<const Rank> ranks);
   void lower();
-  /// Tensor ranks of a group that are simulated, all or the first, and replicas of a stage.
-  int lanes() const { return lanes_; }
-  const std::vector<int>& replicas() const { return replicas_; }
-  /// Of every replica: which of replicas() stands for it, by position there.
-  const std::vector<int>& class_of_replica() const { return class_of_replica_; }
+  /// The ranks that are simulated, and for how many replicas each stands.
+  std::vector<std::pair<Rank, double>> simulated() const;
 
  private:
   /// What a tensor-parallel group does without interruption: kernels, then a collective.
@@ -122,8 +119,14 @@ class GptStep {
   FlowCollection::Kind tensor_kind(int stage, CollectiveOp op) const;
 
   Rank rank(int stage, int replica, int tensor) const;
+  // Simulated replicas are numbered from 0; every class of replicas has one.
   int simulated_replicas() const { return static_cast<int>(replicas_.size()); }
-  /// `replica`: by position in replicas().
+  /// Which replica of the job it is.
+  int replica_at(int simulated) const { return replicas_[static_cast<std::size_t>(simulated)]; }
+  /// How many replicas it stands for, itself included.
+  int stands_for(int simulated) const {
+    return replicas_of_class_[static_cast<std::size_t>(simulated)];
+  }
   Stage& at(int stage, int replica) {
     return stages_[flat_index(stage, simulated_replicas(), replica)];
   }
@@ -143,9 +146,10 @@ class GptStep {
   std::vector<Stage> stages_;
   std::map<std::pair<FlowCollection::Kind, FlowCollection::Member>, PathId> folded_paths_;
   int lanes_ = 1;
-  int rails_ =
-      1;  ///< tensor ranks along rails that are alike, of which only the first is looked at
-  std::vector<int> replicas_, class_of_replica_;
+  int rails_ = 1;  ///< that are alike: of a group's tensor ranks only the first is looked at
+  std::vector<int> replicas_;           ///< the simulated ones
+  std::vector<int> class_of_replica_;   ///< of every replica: which simulated one stands for it
+  std::vector<int> replicas_of_class_;  ///< how many, by simulated one
   std::size_t gradient_flows_ = 0, tensor_flows_ = 0;  ///< of one collective; known when folding
   /// By stage, lane, bucket: per simulated replica the operation after which its gradients are
   /// there.

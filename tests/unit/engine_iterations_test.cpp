@@ -19,6 +19,7 @@ using testing::Graph;
 using ::testing::HasSubstr;
 using testing::LoopExecutor;
 using testing::Plan;
+using testing::stuck_message;
 
 Timeline run(Graph& graph, std::size_t ranks = 1) {
   graph.freeze();
@@ -198,15 +199,6 @@ TEST(EngineIterations, JoinsAndPausesThatTakeNoTime) {
   EXPECT_EQ(timeline.end(), 0);
   EXPECT_EQ(timeline.iterations(join) + timeline.iterations(pause), 200'000U);
   EXPECT_EQ(timeline.finish(pause), 0);
-}
-
-std::string stuck_message(Graph& graph) {
-  try {
-    run(graph);
-  } catch (const StuckError& error) {
-    return error.what();
-  }
-  return "no StuckError";
 }
 
 TEST(EngineIterations, ALoopThatWaitsForItselfIsNamed) {

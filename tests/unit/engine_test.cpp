@@ -20,6 +20,7 @@ using testing::Graph;
 using ::testing::HasSubstr;
 using testing::LoopExecutor;
 using ::testing::Not;
+using testing::stuck_message;
 
 /// Writes down what it is told to start, and ends what the test says, when it says.
 class FakeExecutor : public Executor {
@@ -223,15 +224,6 @@ TEST(Engine, ReportsWhatResourcesCarried) {
   Graph graph;
   graph.flow(0, 3e6, {graph.flow(0, 2e6)});
   EXPECT_EQ(run(graph).carried(ResourceId(0)), 5e6);
-}
-
-std::string stuck_message(Graph& graph) {
-  try {
-    run(graph);
-  } catch (const StuckError& error) {
-    return error.what();
-  }
-  return "no StuckError";
 }
 
 TEST(Engine, ACycleIsNamed) {

@@ -1,10 +1,12 @@
 // The Engine's surroundings in unit tests: an executor without SimGrid, and graphs in fewer words.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/engine.hpp"
+#include "sim/error.hpp"
 #include "sim/flow_core.hpp"
 
 namespace trainyard::testing {
@@ -73,5 +75,17 @@ struct Graph : OpGraph {
     return op;
   }
 };
+
+/// What a graph of no flows that cannot end says.
+inline std::string stuck_message(Graph& graph) {
+  graph.freeze();
+  LoopExecutor executor({1});
+  try {
+    Engine(graph, executor, 1).run();
+  } catch (const StuckError& error) {
+    return error.what();
+  }
+  return "no StuckError";
+}
 
 }  // namespace trainyard::testing
