@@ -28,10 +28,13 @@ const Group& Lowering::group(std::vector<Rank> ranks) {
 OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_view label,
                     std::uint32_t number) {
   if (from == to) return graph_.add_join(role);
+  const OpRole purpose = role;
   if (routes_.same_server(from, to)) role = OpRole::kNvLink;
   PathId& path = messages_[{from, to}];
   if (!path.valid()) path = graph_.add_path(routes_.message(from, to));
-  return graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
+  const OpId op = graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
+  graph_.set_purpose(op, purpose);
+  return op;
 }
 
 std::size_t Lowering::announce(FlowPath path) {
@@ -121,7 +124,10 @@ std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<con
   if (call.group->size() == 1) return {entry.begin(), entry.end()};
   Chosen& chosen = choose(call);
   chosen.choice.calls += std::size_t{graph_.iterations()} * call.groups;
-  return lower(call, graph_, chosen, entry, fidelity);
+  const std::size_t first = graph_.size();
+  std::vector<OpId> exits = lower(call, graph_, chosen, entry, fidelity);
+  for (std::size_t i = first; i < graph_.size(); ++i) graph_.set_purpose(OpId(i), call.role);
+  return exits;
 }
 
 Lowering::Tried Lowering::try_collective(const CollectiveCall& call, Fidelity fidelity) {

@@ -41,6 +41,7 @@ OpId OpGraph::add(OpKind kind, Rank rank, PathId path, double work, OpRole role,
   const OpId id(kind_.size());
   kind_.push_back(kind);
   role_.push_back(role);
+  purpose_.push_back(role);
   rank_.push_back(rank);
   path_.push_back(path);
   work_.push_back(work);
@@ -88,6 +89,13 @@ OpId OpGraph::add_flow(Rank rank, PathId path, Bytes bytes, OpRole role, std::ui
 
 void OpGraph::add_edge(OpId before, OpId after, std::int32_t shift) {
   if (before.valid()) pending_.push_back({before, after, shift});
+}
+
+std::span<const Rank> OpGraph::members(OpId op) const {
+  const auto it = std::lower_bound(members_.begin(), members_.end(), op,
+                                   [](const auto& one, OpId id) { return one.first < id; });
+  if (it != members_.end() && it->first == op) return it->second;
+  return {&rank_[op.index()], 1};
 }
 
 std::uint32_t OpGraph::add_occupancy(Occupancy occupancy) {

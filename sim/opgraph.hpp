@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/ids.hpp"
@@ -92,6 +93,12 @@ class OpGraph {
   /// Another path for a flow.
   void set_path(OpId op, PathId path) { path_[op.index()] = path; }
   void set_occupancy(OpId op, std::uint32_t occupancy) { occupancy_[op.index()] = occupancy; }
+  /// What it serves where its time is charged to something else: a pipeline's message inside a
+  /// server is charged to NVLink. Its role until set.
+  void set_purpose(OpId op, OpRole purpose) { purpose_[op.index()] = purpose; }
+  /// All ranks that take part in an operation. In the order of operations; the ranks must outlive
+  /// the graph.
+  void set_members(OpId op, std::span<const Rank> ranks) { members_.emplace_back(op, ranks); }
   std::uint32_t add_occupancy(Occupancy occupancy);
 
   /// Interns a path, so that flows over the same resources share one. Spans into it stay valid.
@@ -112,7 +119,10 @@ class OpGraph {
   std::uint32_t iterations(OpId op) const { return count_[op.index()]; }
   OpKind kind(OpId op) const { return kind_[op.index()]; }
   OpRole role(OpId op) const { return role_[op.index()]; }
+  OpRole purpose(OpId op) const { return purpose_[op.index()]; }
   Rank rank(OpId op) const { return rank_[op.index()]; }
+  /// The ranks that take part: those that were set, or the one it is listed under.
+  std::span<const Rank> members(OpId op) const;
   /// Whether its iterations are pauses of different lengths.
   bool has_own_delays(OpId op) const {
     return kind_[op.index()] == OpKind::kDelay && path_[op.index()].valid();
@@ -157,7 +167,7 @@ class OpGraph {
     return {edges.data() + first[i], first[i + 1] - first[i]};
   }
   std::vector<OpKind> kind_;
-  std::vector<OpRole> role_;
+  std::vector<OpRole> role_, purpose_;
   std::vector<Rank> rank_;
   std::vector<PathId> path_;
   std::vector<double> work_;
@@ -172,6 +182,7 @@ class OpGraph {
   std::deque<FlowPath> paths_;
   std::unordered_multimap<std::uint64_t, PathId> path_ids_;  ///< by hash
   std::vector<Occupancy> occupancies_;
+  std::vector<std::pair<OpId, std::span<const Rank>>> members_;  ///< by op
   std::vector<std::string> labels_;
   std::map<std::string, std::uint32_t, std::less<>> label_ids_;
 };

@@ -223,6 +223,7 @@ std::vector<OpId> lower_as_flow(const CollectiveCall& call, const CollectiveCont
   const OpId op = graph.add_flow(call.group->ranks.front(), graph.add_path(flow.path), flow.bytes,
                                  call.role, graph.label(name), call.number);
   for (const OpId before : entry) graph.add_edge(before, op);
+  graph.set_members(op, call.group->ranks);
   occupy(graph, op, call.group->ranks, slowdown);
   return std::vector<OpId>(call.group->size(), op);
 }
@@ -234,6 +235,7 @@ std::vector<OpId> lower_as_pause(const CollectiveCall& call, const CollectiveCon
   const OpId op =
       graph.add_delay(call.group->ranks.front(), time, call.role, graph.label(name), call.number);
   for (const OpId before : entry) graph.add_edge(before, op);
+  graph.set_members(op, call.group->ranks);
   occupy(graph, op, call.group->ranks, slowdown);
   return std::vector<OpId>(call.group->size(), op);
 }

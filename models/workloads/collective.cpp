@@ -27,6 +27,7 @@ class CollectiveWorkload : public Workload {
 
   void lower(Lowering& lowering, std::span<const Rank> ranks) override {
     if (ranks_ > 0) ranks = ranks.first(static_cast<std::size_t>(ranks_));
+    runs_.clear();
     OpGraph& graph = lowering.graph();
     const Group& group = lowering.group({ranks.begin(), ranks.end()});
     OpId before = graph.add_join();

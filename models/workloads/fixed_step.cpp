@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "sim/measure.hpp"
 #include "sim/workload.hpp"
 
 namespace trainyard {
@@ -55,6 +54,14 @@ class FixedStep : public Workload {
     add_account(sum, out);
     out["parameters"] = Json(parameters_);
     return out;
+  }
+
+  std::vector<RankTime> rank_times(const Lowering& lowering,
+                                   const Timeline& timeline) const override {
+    std::vector<RankTime> times;
+    const auto accounts = account(lowering.graph(), timeline, ranks_, first_, last_);
+    for (std::size_t i = 0; i < accounts.size(); ++i) times.push_back({ranks_[i], 1, accounts[i]});
+    return times;
   }
 
   StepFacts facts() const override { return {samples_, tokens_, parameters_, model_flops_}; }

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "models/workloads/gpt_step.hpp"
-#include "sim/measure.hpp"
 #include "sim/workload.hpp"
 
 namespace trainyard {
@@ -95,8 +94,7 @@ class Gpt : public Workload {
   }
 
   Json measure(const Lowering& lowering, const Timeline& timeline) const override {
-    const std::vector<RankAccount> accounts =
-        account(lowering.graph(), timeline, simulated_, first_, last_);
+    const std::vector<RankAccount> accounts = this->accounts(lowering, timeline);
     RankAccount mean;
     double all = 0;
     for (std::size_t i = 0; i < accounts.size(); ++i) {
@@ -122,6 +120,23 @@ class Gpt : public Workload {
     return out;
   }
 
+  RankPlace place(std::size_t gpu) const override {
+    const GptLayout& l = plan_.layout;
+    const auto tensor = static_cast<std::size_t>(l.tensor),
+               data = ranks_.size() / tensor / static_cast<std::size_t>(l.pipeline);
+    return {static_cast<int>(gpu / tensor / data), static_cast<int>(gpu / tensor % data),
+            static_cast<int>(gpu % tensor)};
+  }
+
+  std::vector<RankTime> rank_times(const Lowering& lowering,
+                                   const Timeline& timeline) const override {
+    const std::vector<RankAccount> accounts = this->accounts(lowering, timeline);
+    std::vector<RankTime> times;
+    for (std::size_t i = 0; i < accounts.size(); ++i)
+      times.push_back({simulated_[i], weights_[i] * lowering.folded().tensor_ranks, accounts[i]});
+    return times;
+  }
+
   StepFacts facts() const override {
     const double samples = global_batch_;
     return {samples, samples * plan_.model.sequence, plan_.model.parameters(),
@@ -129,6 +144,10 @@ class Gpt : public Workload {
   }
 
  private:
+  std::vector<RankAccount> accounts(const Lowering& lowering, const Timeline& timeline) const {
+    return account(lowering.graph(), timeline, simulated_, first_, last_);
+  }
+
   static void divides(const std::string& pointer, int parts, const char* parts_name, int whole,
                       const char* whole_name) {
     if (whole % parts == 0) return;

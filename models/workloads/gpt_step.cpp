@@ -184,6 +184,7 @@ void GptStep::delay_launches(const Group& group, const std::vector<double>& seco
   if (seconds.empty()) return;
   const OpId delay = graph_.add_delays(group.ranks.front(), seconds, OpRole::kHost,
                                        graph_.label("late launches"), number);
+  graph_.set_members(delay, group.ranks);
   for (const OpId before : span.last) graph_.add_edge(before, delay);
   span.first.assign(static_cast<std::size_t>(lanes_), delay);
   span.last = span.first;
@@ -214,6 +215,7 @@ GptStep::Span GptStep::run(const std::vector<Piece>& pieces, int stage, int repl
     if (piece.pause > Seconds()) {
       for (std::size_t i = 0; i < span.last.size(); ++i) {
         const OpId op = graph_.add_delay(group.ranks[i], piece.pause, role, tensor_comm, number);
+        graph_.set_purpose(op, OpRole::kTensorComm);
         graph_.add_edge(span.last[i], op);
         span.last[i] = op;
       }

@@ -168,6 +168,7 @@ class Traffic : public Workload {
   }
 
   void lower(Lowering& lowering, std::span<const Rank> ranks) override {
+    sends_.clear();
     Random random(seed_ > 0 ? static_cast<std::uint64_t>(seed_) : lowering.seed());
     const Pattern& pattern = pattern_of(pattern_);
     const std::size_t count =
