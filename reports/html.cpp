@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "reports/charts/charts.hpp"
+#include "reports/html_page.hpp"
 #include "reports/html_parts.hpp"
 #include "reports/html_run.hpp"
+#include "reports/html_sweep.hpp"
 #include "reports/tables.hpp"
 #include "sim/report.hpp"
 
@@ -78,12 +81,28 @@ std::string audit_tables(const Json& comparison) {
   return section + html + "</section>\n";
 }
 
-std::string contents(const std::vector<ComparedRun>& runs) {
-  std::string html;
+Links anchors(const std::vector<ComparedRun>& runs) {
+  Links links;
+  for (std::size_t i = 0; i < runs.size(); ++i) links.emplace_back(anchor(i), runs[i].label);
+  return links;
+}
+
+// The figures of all runs together.
+Figures charts(const Json& comparison, const std::vector<ComparedRun>& runs) {
+  NamedResults results;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    html += fmt::format("{}<a href=\"#{}\">{}</a>", i > 0 ? " · " : "", anchor(i),
-                        escape(runs[i].label));
-  return "<nav><p>Each run: " + html + "</p></nav>\n";
+    results.push_back({runs[i].label, &comparison.at("results").items().at(i)});
+  Figures figures;
+  figures.add(job_time_chart(results), "job-time");
+  figures.add(iteration_time_chart(results), "iteration-time");
+  figures.add(collectives_chart(results), "collectives");
+  figures.add(equipment_chart(results), "equipment");
+  return figures;
+}
+
+// The whole page's timelines together keep what one page can draw.
+std::size_t bars_of_a_run(std::size_t runs) {
+  return RunSection{}.most_bars / std::max<std::size_t>(runs, 1);
 }
 
 class HtmlReport : public Report {
@@ -92,7 +111,8 @@ class HtmlReport : public Report {
   std::string render(const Json& document) const override {
     if (is_comparison(document)) return comparison(document);
     const std::string& name = document.at("name").as_string();
-    return page(name, run_section(document, name, anchor(0), 1));
+    if (is_sweep(document)) return page(name, sweep_body(document));
+    return page(name, run_section(document, name, anchor(0), {}));
   }
 
  private:
@@ -101,11 +121,18 @@ class HtmlReport : public Report {
     std::string title, sections;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       title += (i > 0 ? " / " : "") + runs[i].label;
-      sections += run_section(document.at("results").items()[i], runs[i].label, anchor(i), 2);
+      sections += run_section(document.at("results").items()[i], runs[i].label, anchor(i),
+                              {2, bars_of_a_run(runs.size())});
     }
-    return page(title, "<h1>" + escape(title) + "</h1>\n" + contents(runs) +
+    Figures claim;
+    claim.add(claim_chart(document), "claim");
+    const Figures others = charts(document, runs);
+    Links links = claim.links();
+    links.insert(links.end(), others.links().begin(), others.links().end());
+    return page(title, "<h1>" + escape(title) + "</h1>\n" + contents("Each run", anchors(runs)) +
+                           contents("Charts", links) + claim.html() +
                            compared_table(document, runs) + audit(document, runs) +
-                           audit_tables(document) + sections);
+                           audit_tables(document) + others.html() + sections);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/charts/charts.hpp"
 #include "reports/html_parts.hpp"
 #include "reports/tables.hpp"
 
@@ -95,6 +96,24 @@ std::string provenance(const Json& result) {
   return render(table);
 }
 
+// The figures of a run. What a comparison draws of all its runs together is not drawn again.
+Figures charts(const Json& result, const std::string& label, const std::string& id,
+               const RunSection& how) {
+  const NamedResults alone{{label, &result}};
+  Figures figures;
+  const auto add = [&](const std::optional<Chart>& chart, const char* name) {
+    figures.add(chart, id + "-" + name);
+  };
+  if (how.level == 1) add(job_time_chart(alone), "job-time");
+  add(stage_time_chart(result), "stage-time");
+  add(timeline_chart(result, how.most_bars), "timeline");
+  add(utilization_chart(result), "utilization");
+  if (how.level == 1) add(collectives_chart(alone), "collectives");
+  add(network_chart(result), "network");
+  if (how.level == 1) add(equipment_chart(alone), "equipment");
+  return figures;
+}
+
 std::string notes(const Json& result) {
   std::vector<std::string> all = simulation_notes(result);
   for (const std::string& parameter : outside_parameters(result)) all.push_back(parameter);
@@ -104,15 +123,17 @@ std::string notes(const Json& result) {
 }  // namespace
 
 std::string run_section(const Json& result, const std::string& label, const std::string& id,
-                        int level) {
+                        const RunSection& how) {
   const Json& scenario = result.at("scenario");
   const Json* description = scenario.find("description");
   std::string html =
-      fmt::format("<section id=\"{0}\">\n<h{1}>{2}</h{1}>\n", escape(id), level, escape(label));
+      fmt::format("<section id=\"{0}\">\n<h{1}>{2}</h{1}>\n", escape(id), how.level, escape(label));
   if (description != nullptr && description->is_string())
     html += "<p>" + escape(description->as_string()) + "</p>\n";
+  const Figures figures = charts(result, label, id, how);
   html +=
-      headline(result.at("metrics")) + notes(result) +
+      contents("Charts", figures.links()) + headline(result.at("metrics")) + notes(result) +
+      figures.html() +
       metrics_table(first_of_jobs(result).empty() ? "Metrics" : "Metrics, " + first_of_jobs(result),
                     result.at("metrics")) +
       later_jobs(result) +
