@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -8,6 +9,7 @@
 #include "reports/text.hpp"
 #include "sim/run.hpp"
 #include "tools/commands.hpp"
+#include "tools/nccl_output.hpp"
 
 namespace trainyard {
 namespace {
@@ -75,13 +77,60 @@ Json sizes_json(const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+// The sizes to simulate: those asked for, or those measured, or a default.
+Json sizes_of(const CollectiveOptions& what, const std::vector<MeasuredRow>& measured) {
+  if (!what.sizes.empty() || measured.empty())
+    return sizes_json(what.sizes.empty() ? "1M:1G:4x" : what.sizes);
+  Json sizes = Json::array();
+  for (const MeasuredRow& row : measured)
+    sizes.push_back(Json(write_quantity(row.bytes, dimension_of(Bytes()))));
+  return sizes;
+}
+
+// Bus over algorithm bandwidth, 2(n-1)/n of an all-reduce over n ranks, tells collectives and ranks
+// apart: says so where those of the table and of the simulation differ.
+void check_same_kind(const std::vector<MeasuredRow>& measured, const Json& timed) {
+  constexpr double kRounding = 0.03;  // of two decimals, in the largest rows
+  const MeasuredRow& largest =
+      *std::max_element(measured.begin(), measured.end(),
+                        [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  const Json& row = timed.at("rows").items().front();
+  const double theirs = largest.busbw_bytes_per_s * largest.time_s / largest.bytes;
+  const double ours =
+      row.at("busbw_bytes_per_s").as_number() / row.at("algbw_bytes_per_s").as_number();
+  if (std::abs(theirs / ours - 1) <= kRounding) return;
+  fmt::print(stderr,
+             "warning: the measured bus bandwidth is {:.3g} times the algorithm bandwidth, that of "
+             "{} over {} ranks is {:.3g} times: another collective or number of ranks? (--op, "
+             "--ranks)\n",
+             theirs, timed.at("collective").as_string(), row.at("ranks").as_integer(), ours);
+}
+
+Json measured_json(const std::vector<MeasuredRow>& rows) {
+  Json all = Json::array();
+  for (const MeasuredRow& row : rows) {
+    Json one = Json::object();
+    one["bytes"] = Json(row.bytes);
+    one["time_s"] = Json(row.time_s);
+    one["busbw_bytes_per_s"] = Json(row.busbw_bytes_per_s);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
+
 ExitCode collective_command(const std::string& scenario, const CollectiveOptions& what,
                             const CommonOptions& options) {
+  const std::vector<MeasuredRow> beside =
+      what.measured.empty() ? std::vector<MeasuredRow>() : read_nccl_output(what.measured);
   LoadOptions load = options.load;
   Json workload = Json::object();
   workload["kind"] = Json("collective");
   workload["operation"] = Json(what.operation);
-  workload["sizes"] = sizes_json(what.sizes);
+  workload["sizes"] = sizes_of(what, beside);
   workload["ranks"] = Json(what.ranks);
   Json job = Json::object();
   job["name"] = Json(what.operation);
@@ -93,13 +142,18 @@ ExitCode collective_command(const std::string& scenario, const CollectiveOptions
   if (!what.protocol.empty()) load.sets.push_back("cluster.collectives.protocol=" + what.protocol);
   if (!what.fidelity.empty()) load.sets.push_back("engine.fidelity=" + what.fidelity);
   LoadedScenario loaded = load_scenario(scenario, load);
-  const Json result = run_scenario(loaded);
+  if (!options.out.empty()) prepare_folder(options.out);
+  Json result = run_scenario(loaded);
+  Json& timed = result["jobs"].items().front();
+  if (!beside.empty()) timed["measured"] = measured_json(beside);
   if (!options.out.empty()) write_folder(options.out, result);
-  const Json& measured = result.at("jobs").items().front().at("metrics");
+  const Json& metrics = timed.at("metrics");
+  const Json* measured = timed.find("measured");
   print_as(
-      options.format, [&] { return collective_text(measured); },
-      [&] { return dump_json(collective_rows(measured)); },
-      [&] { return collective_csv(measured); });
+      options.format, [&] { return collective_text(metrics, measured); },
+      [&] { return dump_json(collective_rows(metrics, measured)); },
+      [&] { return collective_csv(metrics, measured); });
+  if (!beside.empty()) check_same_kind(beside, metrics);
   for (const Json& choice : result.at("collectives").items()) {
     const Json* refused = choice.find("refused");
     if (what.algorithm.empty() || refused == nullptr) continue;
