@@ -1,5 +1,8 @@
 #include "reports/csv.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "reports/tables.hpp"
 #include "sim/report.hpp"
 
@@ -43,6 +46,12 @@ std::vector<NamedRun> runs_of(const Json& document) {
   return all;
 }
 
+// A metric that the lines of all metrics have already.
+bool is_listed(std::string_view key) {
+  return std::any_of(metrics().begin(), metrics().end(),
+                     [&](const Metric& metric) { return metric.key == key; });
+}
+
 std::string comparison_csv(const Json& comparison) {
   std::vector<Json> head{Json("metric"), Json("unit")};
   for (const ComparedRun& run : compared_runs(comparison))
@@ -70,15 +79,32 @@ std::string choice_lines(const NamedRun& run, const std::string& where, const Js
   return text;
 }
 
+// Of that size; the mean where there are several, as of a table run twice.
+std::optional<double> measured_time(const Json& measured, double bytes) {
+  double sum = 0, count = 0;
+  for (const Json& row : measured.items()) {
+    if (row.at("bytes").as_number() != bytes) continue;
+    sum += row.at("time_s").as_number();
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
 std::string time_lines(const NamedRun& run, const Json& job) {
   const Json& measured = job.at("metrics");
   const Json* rows = measured.find("rows");
   std::string text;
   if (rows == nullptr) return text;
-  for (const Json& r : rows->items())
+  const Json* beside = job.find("measured");
+  for (const Json& r : rows->items()) {
+    const auto time =
+        beside != nullptr ? measured_time(*beside, r.at("size_bytes").as_number()) : std::nullopt;
     text += csv_line({run.name, job.at("name"), measured.at("collective"), r.at("size_bytes"),
                       r.at("ranks"), r.at("time_s"), r.at("algbw_bytes_per_s"),
-                      r.at("busbw_bytes_per_s"), r.at("algorithm"), r.at("protocol")});
+                      r.at("busbw_bytes_per_s"), r.at("algorithm"), r.at("protocol"),
+                      time ? Json(*time) : Json(),
+                      time ? Json(r.at("time_s").as_number() / *time - 1) : Json()});
+  }
   return text;
 }
 
@@ -97,6 +123,15 @@ std::string metrics_csv(const Json& document) {
     if (const auto v = metric_value(document.at("metrics"), metric.key))
       text += csv_line({Json(metric.key), Json(metric.unit), Json(*v)});
   }
+  if (const Json* probes = document.find("probes")) {
+    for (const auto& [probe, row] : probes->members()) {
+      for (const MetricName& one : probe_metrics(probe)) {
+        const Json* value = document.at("metrics").find(one.key);
+        if (value != nullptr && !is_listed(one.key))
+          text += csv_line({Json(one.key), Json(one.unit), *value});
+      }
+    }
+  }
   return text;
 }
 
@@ -114,8 +149,9 @@ std::string collectives_csv(const Json& document) {
 }
 
 std::string collective_times_csv(const Json& document) {
-  std::string text = header({"run", "job", "operation", "bytes", "ranks", "time_s",
-                             "algbw_bytes_per_s", "busbw_bytes_per_s", "algorithm", "protocol"});
+  std::string text =
+      header({"run", "job", "operation", "bytes", "ranks", "time_s", "algbw_bytes_per_s",
+              "busbw_bytes_per_s", "algorithm", "protocol", "measured_time_s", "error"});
   for (const NamedRun& run : runs_of(document)) {
     const Json* jobs = run.result->find("jobs");
     if (jobs == nullptr) continue;
@@ -173,11 +209,11 @@ std::string audit_csv(const Json& document) {
   return text;
 }
 
-Json collective_rows(const Json& measured) {
+Json collective_rows(const Json& timed, const Json* measured) {
   constexpr double kFloat = 4;  // bytes of an element of nccl-tests' default type
-  const std::string& operation = measured.at("collective").as_string();
+  const std::string& operation = timed.at("collective").as_string();
   Json rows = Json::array();
-  for (const Json& r : measured.at("rows").items()) {
+  for (const Json& r : timed.at("rows").items()) {
     const double size = r.at("size_bytes").as_number();
     // nccl-tests counts what one rank gives or gets where that is a part of the buffer.
     const double parts =
@@ -193,15 +229,23 @@ Json collective_rows(const Json& measured) {
     row["busbw_gb_per_s"] = Json(r.at("busbw_bytes_per_s").as_number() / 1e9);
     row["algorithm"] = r.at("algorithm");
     row["protocol"] = r.at("protocol");
+    if (measured != nullptr) {
+      const std::optional<double> time = measured_time(*measured, size);
+      row["measured_time_us"] = time ? Json(*time * 1e6) : Json();
+      row["error"] = time ? Json(r.at("time_s").as_number() / *time - 1) : Json();
+    }
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::string collective_csv(const Json& measured) {
-  std::string text = header({"size", "count", "type", "redop", "root", "time_us", "algbw_gb_per_s",
-                             "busbw_gb_per_s", "algorithm", "protocol"});
-  const Json rows = collective_rows(measured);
+std::string collective_csv(const Json& timed, const Json* measured) {
+  std::vector<std::string_view> names{"size",      "count",   "type",           "redop",
+                                      "root",      "time_us", "algbw_gb_per_s", "busbw_gb_per_s",
+                                      "algorithm", "protocol"};
+  if (measured != nullptr) names.insert(names.end(), {"measured_time_us", "error"});
+  std::string text = header(names);
+  const Json rows = collective_rows(timed, measured);
   for (const Json& row : rows.items()) {
     std::vector<Json> cells;
     for (const auto& [key, value] : row.members()) cells.push_back(value);

@@ -23,10 +23,12 @@ std::string equipment_csv(const Json& document);
 /// on, a line for each run; the heading alone for a document that was not audited.
 std::string audit_csv(const Json& document);
 
-/// The rows of a collective job under the names of nccl-tests, one object per size. `measured` is
-/// the job's metrics object.
-Json collective_rows(const Json& measured);
-std::string collective_csv(const Json& measured);
+/// The rows of a collective job under the names of nccl-tests, one object per size. `timed` is the
+/// job's metrics object. With `measured` (a list of {"bytes", "time_s", "busbw_bytes_per_s"}) each
+/// row also has measured_time_us and error, simulated / measured - 1; null where it has no such
+/// size.
+Json collective_rows(const Json& timed, const Json* measured = nullptr);
+std::string collective_csv(const Json& timed, const Json* measured = nullptr);
 
 /// One line. Cells with a comma, quote or line break are quoted; text that a spreadsheet would take
 /// for a formula (= + - @ tab CR first) gets an apostrophe before it.

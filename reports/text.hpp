@@ -16,8 +16,10 @@ std::string run_text(const Json& result);
 /// what to know before believing it.
 std::string compare_text(const Json& comparison);
 /// The table of nccl-tests: size, count, type, redop, root, time, algbw, busbw; then algorithm and
-/// protocol. `measured` is the metrics object of a collective job.
-std::string collective_text(const Json& measured);
+/// protocol. `timed` is the metrics object of a collective job. With `measured` (as
+/// collective_rows() takes it) also the measured time and the error, and below the mean of the
+/// errors' absolutes.
+std::string collective_text(const Json& timed, const Json* measured = nullptr);
 
 /// Rows of cells in aligned columns, the first to the left and the others to the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows,

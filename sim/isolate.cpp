@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "sim/error.hpp"
+#include "sim/whole_file.hpp"
 
 namespace trainyard {
 namespace {
@@ -31,7 +32,7 @@ Json diagnostics_to_json(const ScenarioError& e) {
   return all;
 }
 
-Json outcome(const std::function<Json()>& task) {
+Json outcome(const Task& task) {
   Json out = Json::object();
   try {
     out["result"] = task();
@@ -53,16 +54,7 @@ Json outcome(const std::function<Json()>& task) {
   return out;
 }
 
-void write_all(int fd, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno != EINTR) return;
-    if (n > 0) done += static_cast<std::size_t>(n);
-  }
-}
-
-Child start(const std::function<Json()>& task) {
+Child start(const Task& task) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
   std::fflush(nullptr);  // or the child would write what is still buffered a second time
@@ -73,6 +65,7 @@ Child start(const std::function<Json()>& task) {
     // A killed parent must not leave simulations behind.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_DFL);
     close(ends[0]);
     write_all(ends[1], dump_json(outcome(task), -1));
     close(ends[1]);
@@ -91,40 +84,6 @@ std::string read_all(int fd) {
     if (n == 0) return text;
     if (n < 0 && errno != EINTR) return text;
   }
-}
-
-std::string collect(Child& child) {
-  std::string text = read_all(child.pipe);
-  close(child.pipe);
-  int status = 0;
-  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status)) {
-    throw std::runtime_error(fmt::format("the simulation process was killed by signal {} ({})",
-                                         WTERMSIG(status), strsignal(WTERMSIG(status))));
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
-    throw std::runtime_error("the simulation process ended without a result");
-  }
-  return text;
-}
-
-struct Running {
-  std::size_t task;
-  Child child;
-};
-
-// A child says all it has to say at its end. Waits for the first that does.
-std::size_t first_to_speak(const std::vector<Running>& running) {
-  std::vector<pollfd> ends;
-  ends.reserve(running.size());
-  for (const Running& one : running) ends.push_back({one.child.pipe, POLLIN, 0});
-  while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
-  }
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (ends[i].revents != 0) return i;
-  }
-  return 0;
 }
 
 Json rethrow_or_result(const std::string& text) {
@@ -148,28 +107,96 @@ Json rethrow_or_result(const std::string& text) {
   return std::move(out["result"]);
 }
 
+TaskOutcome collect(const Child& child) {
+  const std::string text = read_all(child.pipe);
+  close(child.pipe);
+  int status = 0;
+  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  TaskOutcome outcome;
+  try {
+    if (WIFSIGNALED(status)) {
+      outcome.signal = WTERMSIG(status);
+      throw std::runtime_error(fmt::format("the simulation process was killed by signal {} ({})",
+                                           outcome.signal, strsignal(outcome.signal)));
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty())
+      throw std::runtime_error("the simulation process ended without a result");
+    outcome.result = rethrow_or_result(text);
+  } catch (...) {
+    outcome.error = std::current_exception();
+  }
+  return outcome;
+}
+
+struct Running {
+  std::size_t task;
+  Child child;
+};
+
+// Children that are left when the pool ends, by `stop` or by an exception, are killed.
+struct Children {
+  std::vector<Running> all;
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() {
+    for (const Running& one : all) kill(one.child.pid, SIGKILL);
+    for (const Running& one : all) collect(one.child);
+  }
+};
+
+// A child says all it has to say at its end. Waits for the first that does; comes back without one
+// now and then, to look at what signals did.
+std::size_t first_to_speak(const std::vector<Running>& running) {
+  std::vector<pollfd> ends;
+  ends.reserve(running.size());
+  for (const Running& one : running) ends.push_back({one.child.pipe, POLLIN, 0});
+  constexpr int kPatience = 500;  // milliseconds
+  if (poll(ends.data(), ends.size(), kPatience) <= 0) return running.size();
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i].revents != 0) return i;
+  }
+  return running.size();
+}
+
 }  // namespace
 
-std::vector<Json> run_isolated(const std::vector<std::function<Json()>>& tasks, int jobs,
-                               const std::function<void(std::size_t)>& progress) {
+void run_pool(const std::function<Task()>& next, int jobs,
+              const std::function<void(std::size_t, TaskOutcome)>& ended,
+              const std::function<bool()>& stop) {
   const auto width =
       static_cast<std::size_t>(jobs > 0 ? jobs : std::max(1U, std::thread::hardware_concurrency()));
+  Children children;
+  std::vector<Running>& running = children.all;
+  std::size_t started = 0;
+  while (true) {
+    while (running.size() < width && !stop()) {
+      const Task task = next();
+      if (!task) break;
+      running.push_back({started++, start(task)});
+    }
+    if (running.empty() || stop()) break;
+    const std::size_t first = first_to_speak(running);
+    if (first == running.size()) continue;
+    Running one = running[first];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(first));
+    ended(one.task, collect(one.child));
+  }
+}
+
+std::vector<Json> run_isolated(const std::vector<Task>& tasks, int jobs,
+                               const std::function<void(std::size_t)>& progress) {
   std::vector<Json> results(tasks.size());
   std::vector<std::exception_ptr> errors(tasks.size());
-  std::vector<Running> running;
-  for (std::size_t started = 0, done = 0; done < tasks.size();) {
-    for (; started < tasks.size() && running.size() < width; ++started)
-      running.push_back({started, start(tasks[started])});
-    const auto ended = running.begin() + static_cast<std::ptrdiff_t>(first_to_speak(running));
-    try {
-      results[ended->task] = rethrow_or_result(collect(ended->child));
-    } catch (...) {
-      errors[ended->task] = std::current_exception();
-    }
-    running.erase(ended);
-    ++done;
-    if (progress) progress(done);
-  }
+  std::size_t started = 0, done = 0;
+  run_pool([&] { return started < tasks.size() ? tasks[started++] : Task(); }, jobs,
+           [&](std::size_t task, TaskOutcome outcome) {
+             results[task] = std::move(outcome.result);
+             errors[task] = outcome.error;
+             ++done;
+             if (progress) progress(done);
+           });
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/units.hpp"
@@ -199,6 +200,33 @@ constexpr std::array kMetrics{
 }  // namespace
 
 std::span<const Metric> metrics() { return kMetrics; }
+
+bool higher_is_better(std::string_view key) {
+  constexpr std::array<std::string_view, 16> kKeys{"gpu_utilization",
+                                                   "gpu_compute_fraction",
+                                                   "rated_tflops_per_watt",
+                                                   "tflops_per_watt",
+                                                   "tflops_per_watt_nodes",
+                                                   "tflops_per_watt_ratio",
+                                                   "chip_tflops_per_watt",
+                                                   "tokens_per_s",
+                                                   "model_tflops_per_gpu",
+                                                   "mfu",
+                                                   "hfu",
+                                                   "goodput_fraction",
+                                                   "job_fractions.useful",
+                                                   "checkpoint_write_bytes_per_s",
+                                                   "checkpoint_read_bytes_per_s",
+                                                   "traffic_goodput_bytes_per_s"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() ||
+         key.ends_with("bw_bytes_per_s");
+}
+
+std::vector<MetricName> probe_metrics(const std::string& probe) {
+  return {{probe + "_time_s", probe + ", time", "s"},
+          {probe + "_algbw_bytes_per_s", probe + ", algorithm bandwidth", "B/s"},
+          {probe + "_busbw_bytes_per_s", probe + ", bus bandwidth", "B/s"}};
+}
 
 std::optional<double> metric_value(const Json& metrics, std::string_view key) {
   const Json* at = &metrics;

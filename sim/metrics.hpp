@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/json.hpp"
 
@@ -22,6 +23,14 @@ struct Metric {
 };
 
 std::span<const Metric> metrics();
+/// A metric that only some scenarios have.
+struct MetricName {
+  std::string key, title, unit;
+};
+/// What a probe of that name adds to "metrics": its time and bandwidths.
+std::vector<MetricName> probe_metrics(const std::string& probe);
+/// Whether more of it is better; of the others less is, or neither.
+bool higher_is_better(std::string_view key);
 /// The metric's number in a "metrics" object, if it is there.
 std::optional<double> metric_value(const Json& metrics, std::string_view key);
 /// The number for people: "18.42 ms", "43.1%", "1.23e+06 tokens/s".

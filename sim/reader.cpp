@@ -287,7 +287,7 @@ void Reader::check_unknown_keys(const Frame& frame) {
   for (const auto& [key, value] : frame.node->members()) {
     if (is_meta_key(key) && frame.pointer != "") continue;
     if (std::find(frame.known.begin(), frame.known.end(), key) != frame.known.end()) continue;
-    add_fault(frame.pointer + "/" + key, "is not a field here", suggest(key, frame.known));
+    add_fault(frame.pointer + "/" + key, kNoField, suggest(key, frame.known));
   }
 }
 

@@ -20,6 +20,8 @@ namespace trainyard {
 /// - Unknown keys, missing members, wrong types, units and ranges are faults with a remedy.
 class Reader : public Archive {
  public:
+  /// The message of every unknown key.
+  static constexpr const char* kNoField = "is not a field here";
   /// `file` names the input in messages where `origins` (may be null) knows no better.
   Reader(const Json& root, std::string file, const Catalog& catalog,
          const Origins* origins = nullptr);

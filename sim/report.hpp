@@ -8,8 +8,8 @@
 
 namespace trainyard {
 
-/// A pure function of a document, which is a run's result.json or a comparison
-/// ({"rows", "results", …}): the same document gives the same bytes.
+/// A pure function of a document, which is a run's result.json, a comparison ({"rows", "results",
+/// …}) or a sweep ({"axes", "variants", …}): the same document gives the same bytes.
 class Report {
  public:
   static constexpr std::string_view kInterface = "report";
@@ -20,6 +20,8 @@ class Report {
   virtual std::string render(const Json& document) const = 0;
 };
 
+/// The rows of a sweep, not a run.
+inline bool is_sweep(const Json& document) { return document.find("variants") != nullptr; }
 /// A comparison, not a run.
 inline bool is_comparison(const Json& document) { return document.find("results") != nullptr; }
 

@@ -55,7 +55,7 @@ Json load_base(const Json& extends, const std::string& file, std::vector<std::st
   return extend(parse_json(read_text_file(base), base), base, chain, origins);
 }
 
-void apply_set(Json& root, Origins& origins, const std::string& set) {
+void apply_set(Json& root, Origins& origins, const std::string& set, const std::string& origin) {
   const std::size_t equals = set.find('=');
   if (equals == std::string::npos || equals == 0) {
     throw UsageError(
@@ -69,7 +69,7 @@ void apply_set(Json& root, Origins& origins, const std::string& set) {
     // Not JSON: "400 Gb/s" needs no quotes within quotes.
   }
   const std::vector<std::string> keys = split_pointer(set.substr(0, equals));
-  origins.note(value, "/" + fmt::format("{}", fmt::join(keys, "/")), "--set");
+  origins.note(value, "/" + fmt::format("{}", fmt::join(keys, "/")), origin);
   set_at(root, keys, std::move(value));
 }
 
@@ -140,12 +140,19 @@ std::string Origins::file_of(std::string pointer) const {
   }
 }
 
+Json merge_extended(Json root, const std::string& file) {
+  std::vector<std::string> chain{std::filesystem::path(file).lexically_normal().string()};
+  Origins origins;
+  return extend(std::move(root), file, chain, origins);
+}
+
 ResolvedScenario resolve_scenario(Json root, const std::string& file,
-                                  const std::vector<std::string>& sets) {
+                                  const std::vector<std::string>& sets,
+                                  const std::string& sets_origin) {
   std::vector<std::string> chain{std::filesystem::path(file).lexically_normal().string()};
   Origins origins;
   Json resolved = extend(std::move(root), file, chain, origins);
-  for (const std::string& set : sets) apply_set(resolved, origins, set);
+  for (const std::string& set : sets) apply_set(resolved, origins, set, sets_origin);
   check_features(resolved.find("features"), origins);
   const std::vector<std::string> enabled = enabled_names(resolved, origins.file_of("/enable"));
   if (const Json* found = resolved.find("features")) {
@@ -155,7 +162,7 @@ ResolvedScenario resolve_scenario(Json root, const std::string& file,
       origins.note(patch, "", origins.file_of("/features/" + name));
       merge_patch(resolved, patch);
     }
-    for (const std::string& set : sets) apply_set(resolved, origins, set);
+    for (const std::string& set : sets) apply_set(resolved, origins, set, sets_origin);
   }
   resolved.erase("features");
   return {std::move(resolved), std::move(origins)};

@@ -28,11 +28,15 @@ struct ResolvedScenario {
 
 /// - "extends": a file relative to this one; this one is merged over it (merge_patch). Any depth; a
 ///   cycle is a ScenarioError naming it.
-/// - each of `sets` is "path=value"; the value is JSON, or else a string.
+/// - each of `sets` is "path=value"; the value is JSON, or else a string. Messages about what they
+///   set name `sets_origin` as the file.
 /// - "features": {name: patch}; each name in "enable" has its patch merged in, in the order of
 ///   "features" (so the order of "enable" does not matter), and --set is applied again over them.
 /// The result has neither "extends" nor "features". Catalogue names are not yet expanded.
 ResolvedScenario resolve_scenario(Json root, const std::string& file,
-                                  const std::vector<std::string>& sets);
+                                  const std::vector<std::string>& sets,
+                                  const std::string& sets_origin = "--set");
+/// Merges what "extends" names, and nothing else: "features" stay.
+Json merge_extended(Json root, const std::string& file);
 
 }  // namespace trainyard

@@ -212,7 +212,10 @@ Json assemble_result(LoadedScenario& loaded, const Topology& topology,
   result["provenance"] = provenance(loaded, resolved);
   result["metrics"] = Json::object();
   std::int64_t operations = 0;
-  for (const ResultPart& part : parts) operations += part.found.at("operations").as_integer();
+  for (const ResultPart& part : parts) {
+    if (part.kind != ResultPart::Kind::kRecording)
+      operations += part.found.at("operations").as_integer();
+  }
   result["inactive"] = parts.front().found.at("inactive");
   if (!scenario.jobs.empty()) {
     result["jobs"] = finished_jobs(loaded, topology, parts);

@@ -25,11 +25,12 @@ void check_invariants(const Topology& topology, const OpGraph& graph, const Time
 /// One of the simulations behind a result.
 struct ResultPart {
   enum class Kind {
-    kJobs,      ///< an iteration of every job
-    kWrite,     ///< a checkpoint of job `job` into storage
-    kRead,      ///< and back
-    kDraining,  ///< an iteration of every job beside its checkpoint
-    kProbe,     ///< the probe of that name
+    kJobs,       ///< an iteration of every job
+    kWrite,      ///< a checkpoint of job `job` into storage
+    kRead,       ///< and back
+    kRecording,  ///< an iteration of every job, recorded
+    kDraining,   ///< an iteration of every job beside its checkpoint
+    kProbe,      ///< the probe of that name
   };
   Kind kind = Kind::kJobs;
   std::string probe;

@@ -1,5 +1,6 @@
 #include "sim/run.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include "sim/background.hpp"
@@ -9,6 +10,7 @@
 #include "sim/profile.hpp"
 #include "sim/progress.hpp"
 #include "sim/reader.hpp"
+#include "sim/recording_text.hpp"
 #include "sim/result.hpp"
 #include "sim/writer.hpp"
 
@@ -20,14 +22,14 @@ std::unique_ptr<Executor> make_executor(const std::string& name, const Topology&
 }
 
 Timeline run_graph(const Scenario& scenario, const Topology& topology, OpGraph& graph,
-                   Profile& profile) {
+                   bool skips_repetition, Profile& profile) {
   profile.stage("freeze the op graph");
   graph.freeze();
   profile.stage("make the executor");
   const std::unique_ptr<Executor> executor = make_executor(scenario.engine.executor, topology);
   profile.stage("run");
   Engine engine(graph, *executor, topology.ranks(), progress_on_stderr());
-  if (scenario.engine.fold == "auto") engine.skip_repetition();
+  if (skips_repetition) engine.skip_repetition();
   Timeline timeline = engine.run();
   profile.stage("check");
   check_invariants(topology, graph, timeline);
@@ -50,18 +52,22 @@ std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers
   return ranks;
 }
 
-// The whole program in one place, after the topology: op graph -> engine and executor ->
-// measurements. With `draining`, each job's checkpoint is on its way to storage beside its step.
-Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
-              Fidelity fidelity, bool draining = false) {
+struct LoweredJobs {
+  std::unique_ptr<Lowering> lowering;
+  std::vector<JobOps> ops;
+};
+
+// With `draining`, each job's checkpoint is on its way to storage beside its step.
+LoweredJobs lower_jobs(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
+                       Fidelity fidelity, bool draining, bool folds) {
   const Cluster& cluster = scenario.cluster;
-  Profile profile;
-  profile.stage("lower to operations");
-  Lowering lowering(cluster, topology, fidelity, fidelity_of(scenario.engine.tensor_fidelity));
+  LoweredJobs lowered;
+  lowered.lowering = std::make_unique<Lowering>(cluster, topology, fidelity,
+                                                fidelity_of(scenario.engine.tensor_fidelity));
+  Lowering& lowering = *lowered.lowering;
   lowering.set_seed(static_cast<std::uint64_t>(scenario.engine.seed));
-  lowering.set_folds(scenario.engine.fold == "auto" && scenario.engine.executor == "flow" &&
-                     jobs.size() == 1);
-  if (scenario.engine.fold == "auto" && jobs.size() > 1)
+  lowering.set_folds(folds && scenario.engine.executor == "flow" && jobs.size() == 1);
+  if (folds && jobs.size() > 1)
     lowering.folded().reasons.emplace_back(
         "tensor ranks and replicas one by one: several jobs run");
   std::vector<std::vector<BackgroundFlow>> loading, drains;
@@ -70,7 +76,7 @@ Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Jo
     drains.emplace_back();
     if (draining) drains.back() = announce_checkpoint(lowering, job, true);
   }
-  std::vector<JobOps> ops;
+  std::vector<JobOps>& ops = lowered.ops;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Job& job = jobs[i];
     const std::size_t first = lowering.graph().size();
@@ -81,8 +87,42 @@ Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Jo
       wait_for_data(lowering.graph(), topology, ops.back().loading, first, last);
     ops.back().draining = add_background(lowering, drains[i]);
   }
-  const Timeline timeline = run_graph(scenario, topology, lowering.graph(), profile);
-  Json out = measure_run(jobs, ops, lowering, timeline);
+  return lowered;
+}
+
+// The whole program in one place, after the topology: op graph -> engine and executor ->
+// measurements.
+Json simulate(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
+              Fidelity fidelity, bool draining = false) {
+  const bool folds = scenario.engine.fold == "auto";
+  Profile profile;
+  profile.stage("lower to operations");
+  const auto [lowering, ops] = lower_jobs(scenario, topology, jobs, fidelity, draining, folds);
+  const Timeline timeline = run_graph(scenario, topology, lowering->graph(), folds, profile);
+  Json out = measure_run(jobs, ops, *lowering, timeline);
+  out["profile"] = profile.finish();
+  return out;
+}
+
+// The same once more for the recording: in full where that is cheap, whatever the run itself folds.
+Json simulate_recording(const Scenario& scenario, const Topology& topology, std::vector<Job>& jobs,
+                        const RecordingOptions& options) {
+  const Fidelity fidelity = fidelity_of(scenario.engine.fidelity);
+  const auto lower = [&](bool folds) {
+    return lower_jobs(scenario, topology, jobs, fidelity, false, folds).lowering;
+  };
+  const auto many = [](const Lowering& lowering) {
+    return lowering.graph().instances() > kMostIterationsRecorded;
+  };
+  Profile profile;
+  profile.stage("lower to operations");
+  const bool folds = topology.ranks() > kMostRanksRecorded;
+  std::unique_ptr<Lowering> lowering = lower(folds);
+  if (!folds && many(*lowering)) lowering = lower(true);
+  const Timeline timeline =
+      run_graph(scenario, topology, lowering->graph(), many(*lowering), profile);
+  Json out = Json::object();
+  out["recording"] = Json(record_run(jobs, *lowering, timeline, options));
   out["profile"] = profile.finish();
   return out;
 }
@@ -94,7 +134,8 @@ Json simulate_checkpoint(const Scenario& scenario, const Topology& topology, con
   profile.stage("lower to operations");
   Lowering lowering(scenario.cluster, topology, Fidelity::kFlow, Fidelity::kAnalytic);
   add_background(lowering, announce_checkpoint(lowering, job, write));
-  const Timeline timeline = run_graph(scenario, topology, lowering.graph(), profile);
+  const Timeline timeline =
+      run_graph(scenario, topology, lowering.graph(), scenario.engine.fold == "auto", profile);
   Json out = Json::object();
   out["time_s"] = Json(timeline.end());
   out["operations"] = Json(lowering.graph().size());
@@ -125,7 +166,8 @@ struct Tasks {
   }
 };
 
-void add_jobs(Scenario& scenario, const Topology& topology, Tasks& tasks) {
+void add_jobs(Scenario& scenario, const Topology& topology, const RecordingOptions* recording,
+              Tasks& tasks) {
   using Kind = ResultPart::Kind;
   const Fidelity fidelity = fidelity_of(scenario.engine.fidelity);
   const auto step = [&scenario, &topology, fidelity](bool draining) {
@@ -134,6 +176,10 @@ void add_jobs(Scenario& scenario, const Topology& topology, Tasks& tasks) {
     };
   };
   tasks.add({Kind::kJobs, {}, 0}, step(false));
+  if (recording != nullptr)
+    tasks.add({Kind::kRecording, {}, 0}, [&scenario, &topology, recording] {
+      return simulate_recording(scenario, topology, scenario.jobs, *recording);
+    });
   bool drains = false;
   for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
     const Job& job = scenario.jobs[i];
@@ -148,10 +194,11 @@ void add_jobs(Scenario& scenario, const Topology& topology, Tasks& tasks) {
   if (drains) tasks.add({Kind::kDraining, {}, 0}, step(true));
 }
 
-Tasks tasks_of(LoadedScenario& loaded, const Topology& topology) {
+Tasks tasks_of(LoadedScenario& loaded, const Topology& topology,
+               const RecordingOptions* recording) {
   Scenario& scenario = loaded.scenario;
   Tasks tasks;
-  if (!scenario.jobs.empty()) add_jobs(scenario, topology, tasks);
+  if (!scenario.jobs.empty()) add_jobs(scenario, topology, recording, tasks);
   for (const auto& [name, probe] : scenario.probes) {
     tasks.add({ResultPart::Kind::kProbe, name, 0}, [&scenario, &topology, &probe = probe] {
       std::vector<Job> jobs;
@@ -167,17 +214,18 @@ Tasks tasks_of(LoadedScenario& loaded, const Topology& topology) {
 }  // namespace
 
 std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
-                                std::vector<std::vector<ResultPart>>* all_parts) {
+                                std::vector<std::vector<ResultPart>>* all_parts,
+                                const RecordingOptions* recording, int processes) {
   std::vector<std::function<Json()>> run;
   std::vector<std::vector<ResultPart>> parts;
   std::vector<std::unique_ptr<Topology>> topologies;  // built once; the children inherit them
   for (LoadedScenario& one : loaded) {
     topologies.push_back(build_design(one));
-    Tasks tasks = tasks_of(one, *topologies.back());
+    Tasks tasks = tasks_of(one, *topologies.back(), recording);
     std::move(tasks.run.begin(), tasks.run.end(), std::back_inserter(run));
     parts.push_back(std::move(tasks.parts));
   }
-  std::vector<Json> found = run_isolated(run);
+  std::vector<Json> found = run_isolated(run, processes);
   std::vector<Json> results;
   std::size_t next = 0;
   for (std::size_t i = 0; i < loaded.size(); ++i) {
@@ -186,6 +234,16 @@ std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
   }
   if (all_parts != nullptr) *all_parts = std::move(parts);
   return results;
+}
+
+Json take_recording(std::vector<ResultPart>& parts) {
+  const auto it = std::find_if(parts.begin(), parts.end(), [](const ResultPart& part) {
+    return part.kind == ResultPart::Kind::kRecording;
+  });
+  if (it == parts.end()) return {};
+  Json recording = parse_recording(it->found.at("recording").as_string(), "the recording");
+  it->found.erase("recording");
+  return recording;
 }
 
 Json finish_scenario(LoadedScenario& loaded, const std::vector<ResultPart>& parts) {
@@ -221,10 +279,10 @@ std::string simulation_key(LoadedScenario& loaded) {
   return dump_json(root, -1);
 }
 
-Json run_scenario(LoadedScenario& loaded) {
+Json run_scenario(LoadedScenario& loaded, int processes) {
   std::vector<LoadedScenario> one;
   one.push_back(std::move(loaded));
-  Json result = run_scenarios(one).front();
+  Json result = run_scenarios(one, nullptr, nullptr, processes).front();
   loaded = std::move(one.front());
   return result;
 }

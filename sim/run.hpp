@@ -5,19 +5,27 @@
 #include <vector>
 
 #include "sim/json.hpp"
+#include "sim/recording.hpp"
 #include "sim/result.hpp"
 #include "sim/scenario.hpp"
 
 namespace trainyard {
 
 /// Simulates the jobs and every probe, each in a process of its own, and returns result.json
-/// (docs/results.md). Throws what loading, lowering and running throw (sim/error.hpp).
-Json run_scenario(LoadedScenario& loaded);
+/// (docs/results.md), at most `processes` at a time (0: one per core). Throws what loading,
+/// lowering and running throw (sim/error.hpp).
+Json run_scenario(LoadedScenario& loaded, int processes = 0);
 
-/// Several scenarios at once, as many processes as cores. In order. `parts`, if given, receives
-/// what each result was put together from.
+/// Several scenarios at once. In order. `parts`, if given, receives
+/// what each result was put together from. With `recording`, the jobs of each are simulated once
+/// more and recorded; their results are the same without.
 std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
-                                std::vector<std::vector<ResultPart>>* parts = nullptr);
+                                std::vector<std::vector<ResultPart>>* parts = nullptr,
+                                const RecordingOptions* recording = nullptr, int processes = 0);
+
+/// Takes the "recording" member of docs/results.md out of a scenario's parts; null where there is
+/// none.
+Json take_recording(std::vector<ResultPart>& parts);
 
 /// The result of a scenario from simulations of another that simulation_key() cannot tell from it.
 Json finish_scenario(LoadedScenario& loaded, const std::vector<ResultPart>& parts);

@@ -116,21 +116,24 @@ LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string
   return loaded;
 }
 
-LoadedScenario load(Json root, const std::string& file, const LoadOptions& options) {
-  Catalog catalog = Catalog::embedded();
-  if (!options.catalog_directory.empty()) catalog.add_directory(options.catalog_directory);
-  return read_resolved(resolve_scenario(std::move(root), file, options.sets), file, catalog);
-}
-
 }  // namespace
 
+LoadedScenario load_scenario_json(Json root, const std::string& file, const LoadOptions& options) {
+  Catalog catalog = Catalog::embedded();
+  if (!options.catalog_directory.empty()) catalog.add_directory(options.catalog_directory);
+  for (const auto& [name, text] : options.catalog_texts)
+    catalog.add(std::filesystem::path(name).stem().string(), text, name);
+  return read_resolved(resolve_scenario(std::move(root), file, options.sets, options.sets_origin),
+                       file, catalog);
+}
+
 LoadedScenario load_scenario(const std::string& path, const LoadOptions& options) {
-  return load(parse_json(read_text_file(path), path), path, options);
+  return load_scenario_json(parse_json(read_text_file(path), path), path, options);
 }
 
 LoadedScenario load_scenario_text(const std::string& text, const std::string& file,
                                   const LoadOptions& options) {
-  return load(parse_json(text, file), file, options);
+  return load_scenario_json(parse_json(text, file), file, options);
 }
 
 std::unique_ptr<Topology> build_design(const LoadedScenario& loaded) {

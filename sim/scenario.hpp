@@ -60,9 +60,16 @@ struct Scenario {
   void fields(Archive& ar);
 };
 
+/// A file of catalogue entries.
+struct CatalogText {
+  std::string file, text;
+};
+
 struct LoadOptions {
-  std::vector<std::string> sets;  ///< "path=value" in the order given
-  std::string catalog_directory;  ///< more entries; empty: none
+  std::vector<std::string> sets;                ///< "path=value" in the order given
+  std::string catalog_directory;                ///< more entries; empty: none
+  std::vector<CatalogText> catalog_texts = {};  ///< and more, read already
+  std::string sets_origin = "--set";            ///< what messages call the sets
 };
 
 struct LoadedScenario {
@@ -78,6 +85,8 @@ LoadedScenario load_scenario(const std::string& path, const LoadOptions& options
 /// The same for text that stands in no file; `file` is only a name for messages.
 LoadedScenario load_scenario_text(const std::string& text, const std::string& file,
                                   const LoadOptions& options);
+/// The same for a value that was read already.
+LoadedScenario load_scenario_json(Json root, const std::string& file, const LoadOptions& options);
 /// Builds the topology. Faults that only building shows (too few ports, layouts that do not divide)
 /// are thrown as one ScenarioError.
 std::unique_ptr<Topology> build_design(const LoadedScenario& loaded);

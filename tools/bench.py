@@ -10,6 +10,7 @@ import sys
 from bench_cases import (CASES, CURVE_GPUS, MICRO_BATCH_BAR, MICRO_BATCHES, QUICK_CASES,
                          SLOPE_BARS, SLOPE_FROM, STOCK_CASES, curve_case, micro_batch_case)
 from bench_process import median, run
+from bench_sweep import sweep_rows
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STOCK_LIMIT = 60  # seconds of processor time
@@ -220,6 +221,7 @@ def measure_all(bench, options):
     text = machine() + "\n" + table(case_rows(bench, CASES + STOCK_CASES))
     points = curve_points(bench)
     text += "\n" + table(curve_rows(points)) + "\n" + table(growth_rows(bench, points))
+    text += "\n" + table(sweep_rows(bench, ROOT))
     print(text, end="")
     if options.csv:
         write_csv(options.csv, points)
@@ -233,11 +235,12 @@ def parse_options():
     parser.add_argument("--quick", action="store_true", help="small cases, results only")
     parser.add_argument("--case", metavar="NAME", choices=[c.name for c in CASES + STOCK_CASES],
                         help="only this one")
+    parser.add_argument("--sweep", action="store_true", help="only the sweeps")
     parser.add_argument("--csv", metavar="FILE", help="write the cost curve into FILE")
     parser.add_argument("--update-docs", action="store_true", help="write docs/performance.*")
     options = parser.parse_args()
-    if (options.quick or options.case) and (options.csv or options.update_docs):
-        parser.error("--quick and --case have no cost curve to write")
+    if (options.quick or options.case or options.sweep) and (options.csv or options.update_docs):
+        parser.error("--quick, --case and --sweep have no cost curve to write")
     return options
 
 
@@ -250,6 +253,8 @@ def main():
     elif options.case:
         print(table(case_rows(bench, [c for c in CASES + STOCK_CASES if c.name == options.case])),
               end="")
+    elif options.sweep:
+        print(table(sweep_rows(bench, ROOT)), end="")
     else:
         measure_all(bench, options)
     for fault in bench.faults:

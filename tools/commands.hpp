@@ -6,12 +6,23 @@
 #include <vector>
 
 #include "sim/error.hpp"
+#include "sim/recording.hpp"
 #include "sim/result.hpp"
 #include "sim/scenario.hpp"
+#include "tools/sweep/sweep.hpp"
 
 namespace trainyard {
 
 enum class Format { kText, kJson, kCsv };
+
+/// What --timeline-… say of the recording beside a result, as written.
+struct TimelineFlags {
+  int bars = 200'000;  ///< of all runs of a comparison together
+  std::string ranks, window;
+};
+/// Throws UsageError for flags that say nothing of these scenarios. They share the bars.
+RecordingOptions recording_options(const TimelineFlags& flags,
+                                   const std::vector<LoadedScenario>& loaded);
 
 /// Options that several commands share.
 struct CommonOptions {
@@ -19,6 +30,7 @@ struct CommonOptions {
   Format format = Format::kText;
   std::string out;                   ///< folder for results and report; empty: none
   std::vector<std::string> asserts;  ///< "metric<value"
+  TimelineFlags timeline;            ///< of what is written into `out`
   bool profile = false;              ///< say on stderr where the simulator's own time went
 };
 
@@ -29,7 +41,8 @@ ExitCode compare_command(const std::vector<std::string>& scenarios, bool audited
 
 struct CollectiveOptions {
   std::string operation = "all_reduce";
-  std::string sizes = "1M:1G:4x";  ///< nccl-tests' notation: list or from:to:factor x
+  std::string sizes;     ///< nccl-tests' notation: list or from:to:factor x; empty: 1M:1G:4x
+  std::string measured;  ///< a file of nccl-tests' output to set beside; empty: none
   int ranks = 0;
   std::string algorithm, protocol, fidelity;
 };
@@ -42,6 +55,32 @@ ExitCode list_command(const std::string& kind, const CommonOptions& options);
 ExitCode init_command(const std::string& file, const std::string& preset);
 ExitCode report_command(const std::string& directory);
 ExitCode docs_command(const std::string& page);
+
+struct SweepOptions {
+  std::string source;  ///< a sweep file, a scenario, or a folder that has a sweep already
+  SweepAdditions additions;
+  std::string out;  ///< the folder; empty: NAME.sweep beside where the command runs
+  std::string shard = "0/1";
+  std::string attempt;            ///< a name for the file of the rows, where several may be at it
+  int jobs = 0;                   ///< simulations at a time; 0: one per core
+  std::string progress = "auto";  ///< auto, always, never or json
+  Format format = Format::kText;
+  bool restart = false, retry_failed = false, yes = false, dry_run = false;
+  bool complete = false;  ///< merge: fail when a variant has no row
+};
+ExitCode sweep_run_command(const SweepOptions& options);
+ExitCode sweep_merge_command(const SweepOptions& options);
+ExitCode sweep_status_command(const SweepOptions& options);
+
+/// What Slurm is told of a sweep.
+struct SubmitOptions {
+  bool slurm = false;
+  int shards = 0;  ///< 0: a few per node
+  int cpus = 0;    ///< of a task; 0: a whole node
+  std::string partition, time;
+  std::vector<std::string> sbatch;
+};
+ExitCode sweep_submit_command(const SweepOptions& options, const SubmitOptions& submit);
 
 /// Stages, counts and memory of every simulation behind a result, and the CPU time of all.
 std::string profile_text(const std::vector<ResultPart>& parts);

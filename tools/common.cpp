@@ -12,6 +12,7 @@
 #include "sim/metrics.hpp"
 #include "sim/spelling.hpp"
 #include "tools/commands.hpp"
+#include "tools/sweep_command.hpp"
 
 namespace trainyard {
 
@@ -76,7 +77,9 @@ ExitCode check_asserts(const std::vector<Assertion>& asserts, const Json& result
   return code;
 }
 
-ExitCode report_command(const std::string& directory) {
+namespace {
+
+void report_folder(const std::string& directory) {
   const Json document = read_folder(directory);
   const auto refuse = [&](const std::exception& e) {
     throw ScenarioError(Diagnostic{directory, "",
@@ -89,6 +92,16 @@ ExitCode report_command(const std::string& directory) {
     refuse(e);
   } catch (const std::bad_variant_access& e) {  // a member is of another type
     refuse(e);
+  }
+}
+
+}  // namespace
+
+ExitCode report_command(const std::string& directory) {
+  if (has_sweep(directory)) {
+    report_sweep(directory);
+  } else {
+    report_folder(directory);
   }
   print(fmt::format("{}/report.html\n", directory));
   return ExitCode::kOk;

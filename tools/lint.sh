@@ -8,8 +8,8 @@ cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
 
 mapfile -t files < <(find . \
   \( -name '.?*' -o -path './build*' -o -path './out*' -o -name node_modules \) -prune -o -type f \
-  \( -name '*.[ch]pp' -o -name '*.sh' -o -name '*.js' -o -name '*.py' -o -name '*.cmake' \
-  -o -name CMakeLists.txt \) -printf '%P\n' | sort)
+  \( -name '*.[ch]pp' -o -name '*.sh' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' \
+  -o -name '*.cmake' -o -name CMakeLists.txt \) -printf '%P\n' | sort)
 [ ${#files[@]} -gt 0 ] || { echo "lint: no source files under $PWD" >&2; exit 1; }
 
 awk -v max_lines=500 '
@@ -30,6 +30,8 @@ BEGIN {
   only["simgrid"] = only["xbt"] = "^sim/simgrid_[^/]*$"
   only["nlohmann"] = "^sim/json[.][ch]pp$"
   only["CLI"] = "^tools/"
+  only["muParser.h"] = "^tools/sweep/expression[.]cpp$"
+  only["sqlite3.h"] = "^tools/sweep/table[.]cpp$"
   only["valijson"] = "^tests/"
   only["gtest"] = only["gmock"] = only["benchmark"] = only["boost"] = "^tests/"
 }

@@ -19,6 +19,8 @@ std::string name_of(const ResultPart& part) {
       return fmt::format("checkpoint of job {} into storage", part.job);
     case Kind::kRead:
       return fmt::format("checkpoint of job {} from storage", part.job);
+    case Kind::kRecording:
+      return "an iteration of the jobs, recorded";
     case Kind::kDraining:
       return "an iteration beside a checkpoint";
     case Kind::kProbe:

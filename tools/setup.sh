@@ -5,21 +5,36 @@
 #
 #   tools/setup.sh [--with-checks] [--sanitize] [TARGET…]    (targets of the build; all by default)
 #
-# --with-checks also installs what tools/check.sh and tools/bench.sh need. --sanitize builds with ASan and UBSan into
+# The chart library of the HTML report comes by npm, as package-lock.json pins it. --with-checks also
+# installs what tools/check.sh, tools/bench.sh, the browser tests and tests/slurm need. --sanitize builds with ASan and UBSan into
 # build-asan/, without the command line: its headers take the better part of a minute each there.
 # With TRAINYARD_NO_INSTALL=1 nothing is ever installed: for machines that get packages another way.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$root/build
 settings=()
+modules=build npm_settings=(--omit=dev)
 started=$SECONDS
+
+has() { # whether there is a command of one of these names
+  local name
+  for name in "$@"; do ! command -v "$name" >/dev/null || return 0; done
+  return 1
+}
 
 packages=(g++ cmake ninja-build pkg-config ccache git ca-certificates libsimgrid-dev
   libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev libvalijson-dev libgtest-dev
-  libgmock-dev libbenchmark-dev libssl-dev)
+  libgmock-dev libbenchmark-dev libssl-dev libmuparser-dev libsqlite3-dev zlib1g-dev)
+# Debian's npm cannot stand beside a node of another origin: only where there is none.
+has npm || packages+=(nodejs npm)
 while [[ ${1:-} == --* ]]; do
   case $1 in
-    --with-checks) packages+=(clang-format-14 clang-tidy-14 python3) ;;
+    --with-checks)
+      packages+=(clang-format-14 clang-tidy-14 python3
+        slurmctld slurmd slurm-client munge parallel shellcheck)
+      modules=all npm_settings=()
+      has chromium chromium-browser google-chrome || packages+=(chromium)
+      ;;
     --sanitize) build=$root/build-asan settings=(-D TRAINYARD_SANITIZE=ON -D TRAINYARD_CLI=OFF) ;;
     *) echo "usage: tools/setup.sh [--with-checks] [--sanitize] [TARGET…]" >&2; exit 2 ;;
   esac
@@ -68,14 +83,40 @@ install_packages() {
     { [ -t 0 ] && sudo -v; } || sudo -n true 2>/dev/null ||
       die "cannot install ${missing[*]}: sudo needs a password; have them installed, then run again"
   fi
-  as_root+=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -y -o DPkg::Lock::Timeout=300
-    -o Acquire::Retries=3)
+  # Of services only the programs are wanted: nothing is to start, with systemd or without.
+  # shellcheck disable=SC2016  # for the shell of root
+  local quietly='policy=/usr/sbin/policy-rc.d
+    if [ ! -e $policy ]; then
+      trap "rm -f $policy" EXIT
+      trap "exit 1" HUP INT TERM
+      printf "#!/bin/sh\nexit 101\n" >$policy && chmod 755 $policy
+    fi
+    "$@"'
+  as_root+=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C sh -c "$quietly" sh apt-get
+    -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   say "installing ${#missing[@]} packages: ${missing[*]}"
   # An update that fails in part may still do: the installation decides.
   "${as_root[@]}" update >>"$log" 2>&1 </dev/null || say "apt-get update failed, see $log"
   "${as_root[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null ||
     die "the installation failed: no network, no room, or not Debian 12?" \
       "$(grep '^E: ' "$log" | tail -n 1) (all of it is in $log)"
+}
+
+# The chart library, and with --with-checks all that package-lock.json pins. A stamp says what is there.
+install_modules() {
+  local stamp=$root/node_modules/.trainyard lock have=
+  lock=$(sha256sum <"$root/package-lock.json")
+  [ ! -e "$stamp" ] || have=$(<"$stamp")
+  case $have in "all $lock" | "$modules $lock") return 0 ;; esac
+  if [ -n "${TRAINYARD_NO_INSTALL:-}" ]; then
+    [ -e "$root/node_modules/echarts" ] ||
+      die "node_modules is missing: run npm ci --ignore-scripts in $root, then this again"
+    return 0
+  fi
+  say "installing the chart library"
+  logged "npm ci failed: no network?" npm ci --prefix "$root" --ignore-scripts --no-audit --no-fund \
+    "${npm_settings[@]}"
+  printf '%s' "$modules $lock" >"$stamp"
 }
 
 configure() {
@@ -112,6 +153,7 @@ if ! { mkdir -p "$build" && touch "$log"; } 2>/dev/null; then
 fi
 : >"$log"
 install_packages
+install_modules
 configure
 say "building $(basename "$build") with $(nproc) jobs"
 logged "the build failed" compile "$@"

@@ -315,8 +315,8 @@ TEST_F(BadInput, CommandLine) {
   expect_usage({"run", "s.json", "--asert", "x<1"},
                "trainyard: --asert is not an option here: did you mean \"--assert\"?\n");
   expect_usage({"run", "s.json", "--format", "xml"},
-               "trainyard: --format: xml not in {text,json,csv} (see trainyard --help)\n");
-  expect_usage({"run"}, "trainyard: scenario is required (see trainyard --help)\n");
+               "trainyard: --format: xml not in {text,json,csv} (see trainyard run --help)\n");
+  expect_usage({"run"}, "trainyard: scenario is required (see trainyard run --help)\n");
   expect_usage({}, "trainyard: A subcommand is required (see trainyard --help)\n");
   expect_usage({"list", "gpus"},
                "trainyard: list: there is no kind \"gpus\" (did you mean \"gpu\"?)\n");

@@ -17,11 +17,14 @@ constexpr std::string_view kEnding = ".expect.json";
 
 bool is_expectation(const fs::path& path) { return path.string().ends_with(kEnding); }
 
-/// The JSON files below scenarios/ in order of their names.
+/// The JSON files below scenarios/ in order of their names, without the sweeps.
 std::set<fs::path> files() {
   std::set<fs::path> found;
-  for (const auto& entry : fs::recursive_directory_iterator(kScenarios))
-    if (entry.path().extension() == ".json") found.insert(entry.path());
+  for (const auto& entry : fs::recursive_directory_iterator(kScenarios)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".json" && path.parent_path() != kScenarios / "sweeps")
+      found.insert(path);
+  }
   return found;
 }
 
