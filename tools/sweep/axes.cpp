@@ -243,6 +243,7 @@ Condition read_condition(const Json& when, const Place& place, const std::vector
       if (possible.empty() || std::find(possible.begin(), possible.end(), value) != possible.end())
         continue;
       std::vector<std::string> texts;
+      texts.reserve(possible.size());
       for (const Json& one : possible) texts.push_back(shown_text(one));
       const std::vector<std::string_view> views(texts.begin(), texts.end());
       place.fail(fmt::format("\"{}\" is never {}", name, dump_json(value, -1)),

@@ -43,7 +43,8 @@ void add_leaves(const Json& patch, const std::string& pointer, std::set<std::str
     paths.insert(pointer);
     return;
   }
-  for (const auto& [key, value] : patch.members()) add_leaves(value, pointer + "/" + key, paths);
+  for (const auto& [key, value] : patch.members())
+    add_leaves(value, fmt::format("{}/{}", pointer, key), paths);
 }
 
 // What the choices of an axis write.
