@@ -46,12 +46,6 @@ std::vector<NamedRun> runs_of(const Json& document) {
   return all;
 }
 
-// A metric that the lines of all metrics have already.
-bool is_listed(std::string_view key) {
-  return std::any_of(metrics().begin(), metrics().end(),
-                     [&](const Metric& metric) { return metric.key == key; });
-}
-
 std::string comparison_csv(const Json& comparison) {
   std::vector<Json> head{Json("metric"), Json("unit")};
   for (const ComparedRun& run : compared_runs(comparison))
@@ -79,17 +73,6 @@ std::string choice_lines(const NamedRun& run, const std::string& where, const Js
   return text;
 }
 
-// Of that size; the mean where there are several, as of a table run twice.
-std::optional<double> measured_time(const Json& measured, double bytes) {
-  double sum = 0, count = 0;
-  for (const Json& row : measured.items()) {
-    if (row.at("bytes").as_number() != bytes) continue;
-    sum += row.at("time_s").as_number();
-    ++count;
-  }
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
-}
-
 std::string time_lines(const NamedRun& run, const Json& job) {
   const Json& measured = job.at("metrics");
   const Json* rows = measured.find("rows");
@@ -97,8 +80,7 @@ std::string time_lines(const NamedRun& run, const Json& job) {
   if (rows == nullptr) return text;
   const Json* beside = job.find("measured");
   for (const Json& r : rows->items()) {
-    const auto time =
-        beside != nullptr ? measured_time(*beside, r.at("size_bytes").as_number()) : std::nullopt;
+    const auto time = measured_time(beside, r.at("size_bytes").as_number());
     text += csv_line({run.name, job.at("name"), measured.at("collective"), r.at("size_bytes"),
                       r.at("ranks"), r.at("time_s"), r.at("algbw_bytes_per_s"),
                       r.at("busbw_bytes_per_s"), r.at("algorithm"), r.at("protocol"),
@@ -127,7 +109,7 @@ std::string metrics_csv(const Json& document) {
     for (const auto& [probe, row] : probes->members()) {
       for (const MetricName& one : probe_metrics(probe)) {
         const Json* value = document.at("metrics").find(one.key);
-        if (value != nullptr && !is_listed(one.key))
+        if (value != nullptr && find_metric(one.key) == nullptr)
           text += csv_line({Json(one.key), Json(one.unit), *value});
       }
     }
@@ -230,7 +212,7 @@ Json collective_rows(const Json& timed, const Json* measured) {
     row["algorithm"] = r.at("algorithm");
     row["protocol"] = r.at("protocol");
     if (measured != nullptr) {
-      const std::optional<double> time = measured_time(*measured, size);
+      const std::optional<double> time = measured_time(measured, size);
       row["measured_time_us"] = time ? Json(*time * 1e6) : Json();
       row["error"] = time ? Json(r.at("time_s").as_number() / *time - 1) : Json();
     }

@@ -13,11 +13,9 @@ std::string headline(const Json& values) {
   Rows shown;
   for (const char* key : {"training_days", "cost_usd", "average_power_w", "step_time_s",
                           "tokens_per_s", "mfu", "gpu_utilization", "allreduce_time_s"}) {
-    for (const Metric& metric : metrics()) {
-      const auto v = metric_value(values, metric.key);
-      if (v && metric.key == key)
-        shown.push_back({std::string(metric.title), show_value(metric, *v)});
-    }
+    const Metric& metric = *find_metric(key);
+    if (const auto v = metric_value(values, key))
+      shown.push_back({std::string(metric.title), show_value(metric, *v)});
   }
   return cards(shown);
 }

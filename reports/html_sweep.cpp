@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include "reports/charts/charts.hpp"
 #include "reports/html_parts.hpp"
@@ -25,23 +23,14 @@ std::string counts(const Json& sweep) {
 
 std::string reasons(const Json& sweep) {
   constexpr std::size_t kMost = 100;
-  std::map<std::pair<std::string, std::string>, std::size_t> all;
-  for (const Json& variant : sweep.at("variants").items()) {
-    const std::string& reason = variant.at("reason").as_string();
-    if (variant.at("status") != Json("ok")) ++all[{variant.at("status").as_string(), reason}];
-  }
-  std::vector<std::pair<std::size_t, std::pair<std::string, std::string>>> sorted;
-  sorted.reserve(all.size());
-  for (const auto& [key, count] : all) sorted.emplace_back(count, key);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  const std::vector<ReasonCount> all = reason_counts(sweep);
   Table table{
       "Variants without a result, and why", {"state", "variants", "reason"}, "lrl", {}, {}, {}};
-  if (sorted.size() > kMost)
-    table.caption += fmt::format(" (the {} most frequent of {} reasons)", kMost, sorted.size());
-  for (const auto& [count, key] : sorted) {
+  if (all.size() > kMost)
+    table.caption += fmt::format(" (the {} most frequent of {} reasons)", kMost, all.size());
+  for (const ReasonCount& one : all) {
     if (table.rows.size() == kMost) break;
-    table.rows.push_back({key.first, std::to_string(count), key.second});
+    table.rows.push_back({one.status, std::to_string(one.variants), one.reason});
   }
   return render(table);
 }
@@ -50,7 +39,7 @@ constexpr const char* kUnset = "not set";  // of an axis: what the scenario says
 
 std::string value_of(const Json& value) {
   constexpr std::size_t kLong = 60;
-  return value.is_null() || value == Json("") ? kUnset : shortened(written(value), kLong);
+  return value.is_null() ? kUnset : shortened(written(value), kLong);
 }
 
 std::string objectives(const Json& sweep) {

@@ -66,7 +66,7 @@ Rows best_rows(const Json& document, const std::string& unset) {
     if (rows.size() > kShown) break;
     Cells cells{fmt::format("{}", rows.size())};
     for (const Json& value : variant->at("axes").items())
-      cells.push_back(value.is_null() || value == Json("") ? unset : written(value));
+      cells.push_back(value.is_null() ? unset : written(value));
     for (const std::size_t place : places) {
       const Json& value = variant->at("values").items()[place];
       cells.push_back(value.is_null()
@@ -79,6 +79,21 @@ Rows best_rows(const Json& document, const std::string& unset) {
   return rows.size() > 1 ? rows : Rows();
 }
 
+std::vector<ReasonCount> reason_counts(const Json& document) {
+  std::map<std::pair<std::string, std::string>, std::size_t> counts;
+  for (const Json& variant : document.at("variants").items()) {
+    if (variant.at("status") != Json("ok"))
+      ++counts[{variant.at("status").as_string(), variant.at("reason").as_string()}];
+  }
+  std::vector<ReasonCount> all;
+  all.reserve(counts.size());
+  for (const auto& [key, count] : counts) all.push_back({key.first, key.second, count});
+  std::stable_sort(all.begin(), all.end(), [](const ReasonCount& a, const ReasonCount& b) {
+    return a.variants > b.variants;
+  });
+  return all;
+}
+
 namespace {
 
 std::string best_text(const Json& document) {
@@ -88,21 +103,16 @@ std::string best_text(const Json& document) {
 
 std::string reasons_text(const Json& document) {
   constexpr std::size_t kShown = 8;
-  std::map<std::string, std::int64_t> counts;
-  for (const Json& variant : document.at("variants").items()) {
-    const std::string& reason = variant.at("reason").as_string();
-    if (!reason.empty()) ++counts[variant.at("status").as_string() + ": " + reason];
-  }
-  std::vector<std::pair<std::string, std::int64_t>> all(counts.begin(), counts.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<ReasonCount> all = reason_counts(document);
+  // What is missing has no reason to give.
+  std::erase_if(all, [](const ReasonCount& one) { return one.reason.empty(); });
   std::vector<std::string> sentences;
-  for (const auto& [reason, count] : all) {
+  for (const ReasonCount& one : all) {
     if (sentences.size() == kShown) {
       sentences.push_back(fmt::format("… and {} more reasons, in sweep.csv", all.size() - kShown));
       break;
     }
-    sentences.push_back(fmt::format("{} × {}", count, reason));
+    sentences.push_back(fmt::format("{} × {}: {}", one.variants, one.status, one.reason));
   }
   return sentences.empty() ? "" : "\n" + lines(sentences, "  ");
 }

@@ -14,6 +14,12 @@ std::string sweep_text(const Json& document);
 /// A heading and the ten best by the first objective: place, axes, objectives; empty if there is no
 /// number of it. `unset` stands where an axis sets nothing.
 Rows best_rows(const Json& document, const std::string& unset);
+/// Why variants have no result, and how many each, the commonest first.
+struct ReasonCount {
+  std::string status, reason;
+  std::size_t variants = 0;
+};
+std::vector<ReasonCount> reason_counts(const Json& document);
 /// Variants that are to be simulated: [{"variant", "id", "axes": {…}, "excluded_by"}].
 std::string variants_text(const Json& variants);
 std::string variants_csv(const Json& variants);

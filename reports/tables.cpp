@@ -28,13 +28,6 @@ std::string unit_after_number(std::string_view unit) {
   return unit.starts_with("1/") ? std::string(unit.substr(1)) : " " + std::string(unit);
 }
 
-const Metric* metric_of(std::string_view key) {
-  for (const Metric& metric : metrics()) {
-    if (metric.key == key) return &metric;
-  }
-  return nullptr;
-}
-
 Cells timed_cells(const std::string& name, const Json& timed) {
   return {name,
           show(Bytes::of(timed.at("size_bytes").as_number())),
@@ -70,7 +63,7 @@ std::string show_value(const Metric& metric, double value) {
 }
 
 std::string show_value(std::string_view key, double value) {
-  const Metric* metric = metric_of(key);
+  const Metric* metric = find_metric(key);
   return metric != nullptr ? show_value(*metric, value) : grouped(value);
 }
 
@@ -81,6 +74,18 @@ Rows metric_rows(const Json& values) {
       rows.push_back({std::string(metric.title), show_value(metric, *v)});
   }
   return rows;
+}
+
+std::optional<double> measured_time(const Json* measured, double bytes) {
+  double sum = 0, count = 0;
+  if (measured == nullptr) return {};
+  for (const Json& row : measured->items()) {
+    const Json* time = row.find("time_s");
+    if (time == nullptr || row.at("bytes").as_number() != bytes) continue;
+    sum += time->as_number();
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
 Rows gpu_time_rows(const Json& values) {
@@ -96,7 +101,7 @@ Rows gpu_time_rows(const Json& values) {
   Rows rows;
   for (const auto& [name, share] : waits->members()) {
     computing -= share.as_number();
-    const Metric* known = metric_of("gpu_wait_fractions." + name);
+    const Metric* known = find_metric("gpu_wait_fractions." + name);
     rows.push_back(
         row(known != nullptr ? std::string(known->title) : "waiting: " + name, share.as_number()));
   }

@@ -2,6 +2,7 @@
 // escaped: whoever prints a cell makes it fit for its medium.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,10 @@ std::vector<std::string> refusals(const Json& result);
 
 /// equipment, count, mean power, energy, capital of a "metrics" object; empty without a site.
 Rows equipment_rows(const Json& metrics);
+
+/// The measured time of a collective of that size, in seconds; the mean where there are several, as
+/// of a table run twice. `measured` is the member of that name of a job, or null.
+std::optional<double> measured_time(const Json* measured, double bytes);
 
 /// What a claimed row hangs on.
 struct AuditedRow {

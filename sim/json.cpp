@@ -222,6 +222,14 @@ Json parse_json(std::string_view text, const std::string& file) {
   return std::move(builder.result);
 }
 
+Json parse_json_or_text(const std::string& text) {
+  try {
+    return parse_json(text, "");
+  } catch (const ScenarioError&) {
+    return Json(text);
+  }
+}
+
 std::string read_text_file(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
@@ -315,6 +323,20 @@ void merge(Json& target, const Json& patch, bool named) {
 }  // namespace
 
 void merge_patch(Json& target, const Json& patch) { merge(target, patch, false); }
+
+const Json* find_at(const Json& root, const std::vector<std::string>& keys) {
+  const Json* at = &root;
+  for (const std::string& key : keys) {
+    if (at->is_array()) {
+      const auto index = to_index(key);
+      at = index && *index < at->items().size() ? &at->items()[*index] : nullptr;
+    } else {
+      at = at->find(key);
+    }
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
 
 void set_at(Json& root, const std::vector<std::string>& keys, Json value) {
   Json* at = &root;

@@ -73,6 +73,9 @@ class Json {
 /// that overflow, duplicate keys and nesting deeper than 100.
 Json parse_json(std::string_view text, const std::string& file);
 
+/// Reads strict JSON, or takes what is none as a string: "400 Gb/s" needs no quotes within quotes.
+Json parse_json_or_text(const std::string& text);
+
 /// Reads a whole file of at most 64 MiB. Throws ScenarioError when it cannot be read or is larger.
 std::string read_text_file(const std::string& path);
 
@@ -88,6 +91,9 @@ std::vector<std::string> split_pointer(std::string_view pointer);
 /// makes {"base": name, …patch}, and a patch that names another "kind" or "base" replaces its
 /// target whole. Under a "base" a null stays, to take its member out of the catalogue's entry.
 void merge_patch(Json& target, const Json& patch);
+
+/// The value at `keys`, list elements by index; null where there is none.
+const Json* find_at(const Json& root, const std::vector<std::string>& keys);
 
 /// Sets the value at `keys`, making objects on the way as merge_patch does. List elements are
 /// addressed by index. Throws UsageError when an index does not exist.

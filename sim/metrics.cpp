@@ -201,6 +201,12 @@ constexpr std::array kMetrics{
 
 std::span<const Metric> metrics() { return kMetrics; }
 
+const Metric* find_metric(std::string_view key) {
+  const auto* at = std::find_if(kMetrics.begin(), kMetrics.end(),
+                                [&](const Metric& metric) { return metric.key == key; });
+  return at != kMetrics.end() ? at : nullptr;
+}
+
 bool higher_is_better(std::string_view key) {
   constexpr std::array<std::string_view, 16> kKeys{"gpu_utilization",
                                                    "gpu_compute_fraction",

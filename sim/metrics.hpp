@@ -23,6 +23,8 @@ struct Metric {
 };
 
 std::span<const Metric> metrics();
+/// The metric of that key; null when there is none.
+const Metric* find_metric(std::string_view key);
 /// A metric that only some scenarios have.
 struct MetricName {
   std::string key, title, unit;

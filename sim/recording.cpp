@@ -51,12 +51,6 @@ namespace {
 
 constexpr std::size_t kMostAccounts = 65'536;
 
-std::uint64_t simulated_iterations(const Recorded& run) {
-  std::uint64_t all = 0;
-  for (std::size_t i = 0; i < run.graph.size(); ++i) all += run.timeline.iterations(OpId(i));
-  return all;
-}
-
 // What is not as it was, in sentences.
 void note_simplifications(const Recorded& run, std::vector<std::string>& notes) {
   const Folded& folded = run.lowering.folded();
@@ -69,7 +63,7 @@ void note_simplifications(const Recorded& run, std::vector<std::string>& notes) 
     notes.push_back(fmt::format(
         "Periods that recur were simulated once and are stretched to the length of all that they "
         "stand for: {} of {} iterations of operations are shown.",
-        simulated_iterations(run), run.graph.instances()));
+        run.timeline.iterations(), run.graph.instances()));
   const auto any = [&](auto&& body) {
     for (std::size_t i = 0; i < run.graph.size(); ++i) {
       if (body(OpId(i))) return true;

@@ -32,14 +32,6 @@ std::vector<Loaded> loads_of(const Recorded& run) {
   return all;
 }
 
-std::size_t links_of(const Topology& topology) {
-  std::size_t all = 0;
-  topology.each_resource([&](ResourceId, const ResourceTraits& traits) {
-    if (traits.kind == ResourceKind::kLink) ++all;
-  });
-  return all;
-}
-
 int tier_of(const TopologyNode& node) { return node.kind == NodeKind::kSwitch ? node.tier : 0; }
 
 /// The nodes that links name, lower tiers first.
@@ -94,7 +86,8 @@ Json link_json(const Topology& topology, const Loaded& loaded, Nodes& nodes) {
 
 void record_links(const Recorded& run, Json& recording, std::vector<std::string>& notes) {
   std::vector<Loaded> all = loads_of(run);
-  const std::size_t count = links_of(run.topology), kept = std::min(all.size(), kMostLinks);
+  const std::size_t count = 2 * run.topology.fabric_links(),
+                    kept = std::min(all.size(), kMostLinks);
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
                     [](const Loaded& a, const Loaded& b) {
                       return std::tuple(-a.load, a.link) < std::tuple(-b.load, b.link);

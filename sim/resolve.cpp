@@ -56,19 +56,9 @@ Json load_base(const Json& extends, const std::string& file, std::vector<std::st
 }
 
 void apply_set(Json& root, Origins& origins, const std::string& set, const std::string& origin) {
-  const std::size_t equals = set.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw UsageError(
-        fmt::format("--set \"{}\" is not path=value (write --set cluster.servers=64)", set));
-  }
-  const std::string text = set.substr(equals + 1);
-  Json value(text);
-  try {
-    value = parse_json(text, "--set");
-  } catch (const ScenarioError&) {
-    // Not JSON: "400 Gb/s" needs no quotes within quotes.
-  }
-  const std::vector<std::string> keys = split_pointer(set.substr(0, equals));
+  const auto [path, text] = split_set(set);
+  Json value = parse_json_or_text(text);
+  const std::vector<std::string> keys = split_pointer(path);
   origins.note(value, "/" + fmt::format("{}", fmt::join(keys, "/")), origin);
   set_at(root, keys, std::move(value));
 }
@@ -138,6 +128,15 @@ std::string Origins::file_of(std::string pointer) const {
     if (slash == std::string::npos) return {};
     pointer.resize(slash);
   }
+}
+
+std::pair<std::string, std::string> split_set(const std::string& set) {
+  const std::size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UsageError(
+        fmt::format("--set \"{}\" is not path=value (write --set cluster.servers=64)", set));
+  }
+  return {set.substr(0, equals), set.substr(equals + 1)};
 }
 
 Json merge_extended(Json root, const std::string& file) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/json.hpp"
@@ -36,6 +37,8 @@ struct ResolvedScenario {
 ResolvedScenario resolve_scenario(Json root, const std::string& file,
                                   const std::vector<std::string>& sets,
                                   const std::string& sets_origin = "--set");
+/// The path and the value of "path=value". Throws UsageError for a text that is none.
+std::pair<std::string, std::string> split_set(const std::string& set);
 /// Merges what "extends" names, and nothing else: "features" stay.
 Json merge_extended(Json root, const std::string& file);
 

@@ -120,12 +120,6 @@ Json finished_jobs(const LoadedScenario& loaded, const Topology& topology,
   return out;
 }
 
-std::uint64_t simulated_iterations(const OpGraph& graph, const Timeline& timeline) {
-  std::uint64_t all = 0;
-  for (std::size_t i = 0; i < graph.size(); ++i) all += timeline.iterations(OpId(i));
-  return all;
-}
-
 Json folding_to_json(const Folded& folded, std::uint64_t left_out) {
   Json out = Json::object();
   out["tensor_ranks"] = Json(folded.tensor_ranks);
@@ -180,7 +174,7 @@ Json measure_run(const std::vector<Job>& jobs, const std::vector<JobOps>& ops,
   Json inactive = Json::array();
   for (const std::string& reason : lowering.routes().inactive()) inactive.push_back(Json(reason));
   out["inactive"] = std::move(inactive);
-  const std::uint64_t simulated = simulated_iterations(lowering.graph(), timeline);
+  const std::uint64_t simulated = timeline.iterations();
   out["operations"] = Json(simulated);
   out["folding"] = folding_to_json(lowering.folded(), lowering.graph().instances() - simulated);
   return out;

@@ -53,4 +53,9 @@ std::string suggest(std::string_view word, std::span<const std::string_view> can
                      candidates.size() > kShown ? ", …" : "");
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 }  // namespace trainyard

@@ -11,6 +11,9 @@ namespace trainyard {
 /// view when none is near (more than a third of the letters differ).
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
+/// The text with A to Z as a to z.
+std::string lower_case(std::string text);
+
 /// `did you mean "x"?` or, when nothing is near, `one of: a, b, c` (at most 12 names).
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates);
 

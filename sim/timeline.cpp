@@ -1,6 +1,7 @@
 #include "sim/timeline.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/error.hpp"
 
@@ -16,6 +17,10 @@ Timeline::Timeline(const OpGraph& graph) : first_(graph.size() + 1), recorded_(g
   start_ = std::make_unique_for_overwrite<double[]>(records);
   finish_ = std::make_unique_for_overwrite<double[]>(records);
   cause_ = std::make_unique_for_overwrite<std::uint32_t[]>(records);
+}
+
+std::uint64_t Timeline::iterations() const {
+  return std::accumulate(recorded_.begin(), recorded_.end(), std::uint64_t{0});
 }
 
 OpId Timeline::op_of(std::size_t record) const {

@@ -1,6 +1,7 @@
 // When everything happened in a run.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Timeline {
 
   /// How many iterations of the operation were simulated: all, unless a period was skipped.
   std::uint32_t iterations(OpId op) const { return recorded_[op.index()]; }
+  /// The same of all operations together.
+  std::uint64_t iterations() const;
   /// The number of an iteration's record. Records of one operation follow each other.
   std::size_t record(OpId op, std::uint32_t iteration = 0) const {
     return first_[op.index()] + iteration;

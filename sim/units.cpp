@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/spelling.hpp"
+
 namespace trainyard {
 namespace {
 
@@ -121,18 +123,13 @@ bool apply_factor(Unit& unit, std::string_view factor, int sign) {
   });
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
-
 /// The units that differ from `factor` in letter case or a plural s only: ` (did you mean …?)`
 std::string suggest(std::string_view factor) {
-  const std::string typed = lower(std::string(factor));
+  const std::string typed = lower_case(std::string(factor));
   std::string text;
   any_unit([&](const Prefix& prefix, const Symbol& symbol) {
     const std::string right = fmt::format("{}{}", prefix.text, symbol.text);
-    if (typed == lower(right) || typed == lower(right) + "s") {
+    if (typed == lower_case(right) || typed == lower_case(right) + "s") {
       text += fmt::format("{} \"{}\"", text.empty() ? " (did you mean" : " or", right);
     }
     return false;

@@ -1,11 +1,10 @@
 #include "sim/whole_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace trainyard {
 
@@ -20,17 +19,39 @@ int write_all(int file, const std::string& text) {
   return 0;
 }
 
+WholeFile::WholeFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
+  file_ = std::fopen(temporary_.c_str(), "wbe");
+  note(file_ != nullptr);
+}
+
+WholeFile::~WholeFile() {
+  if (file_ == nullptr) return;
+  std::fclose(file_);
+  unlink(temporary_.c_str());
+}
+
+void WholeFile::note(bool right) {
+  if (!right && error_ == 0) error_ = errno;
+}
+
+void WholeFile::add(const std::string& text) {
+  if (error_ == 0) note(std::fwrite(text.data(), 1, text.size(), file_) == text.size());
+}
+
+std::string WholeFile::keep() {
+  if (file_ == nullptr) return std::strerror(error_);
+  if (error_ == 0) note(std::fflush(file_) == 0 && fsync(fileno(file_)) == 0);
+  note(std::fclose(std::exchange(file_, nullptr)) == 0);
+  if (error_ == 0) note(rename(temporary_.c_str(), path_.c_str()) == 0);
+  if (error_ == 0) return {};
+  unlink(temporary_.c_str());
+  return std::strerror(error_);
+}
+
 std::string write_whole_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return std::strerror(errno);
-  int error = write_all(file, text);
-  if (error == 0 && fsync(file) != 0) error = errno;
-  if (close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return {};
-  unlink(temporary.c_str());
-  return std::strerror(error);
+  WholeFile file(path);
+  file.add(text);
+  return file.keep();
 }
 
 }  // namespace trainyard

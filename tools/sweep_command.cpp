@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <unordered_map>
 
 #include "reports/csv.hpp"
 #include "reports/sweep_text.hpp"
@@ -78,36 +77,6 @@ void print_file(const std::string& path) {
   std::string block(1 << 20, '\0');
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
     print(block.substr(0, static_cast<std::size_t>(in.gcount())));
-}
-
-// Of every status.
-Json count_rows(const Sweep& sweep, const SweepStore& store) {
-  std::unordered_map<std::string, std::string> statuses;
-  store.each_row([&](const Json& row) {
-    std::string& status = statuses[row.at("id").as_string()];
-    if (!status.empty() && row.at("status") == Json("failed") && status != "failed") return;
-    status = row.at("status").as_string();
-    std::vector<Json> values;
-    const Json* axes = row.find("axes");
-    for (const std::string& column : sweep.columns()) {
-      const Json* value = axes != nullptr ? axes->find(column) : nullptr;
-      values.push_back(value != nullptr ? *value : Json());
-    }
-    if (status == "ok" && !sweep.broken_constraint(values, row).empty()) status = "excluded";
-  });
-  Json counts = Json::object();
-  for (const char* status : kRowStatuses) counts[status] = 0;
-  counts["missing"] = 0;
-  sweep.each([&](std::uint64_t, const std::vector<std::size_t>& digits) {
-    const Variant variant = sweep.variant(digits);
-    const auto at = statuses.find(variant.excluded_by.empty() ? sweep.id(variant) : "");
-    const std::string status = !variant.excluded_by.empty() ? "excluded"
-                               : at == statuses.end()       ? "missing"
-                                                            : at->second;
-    counts[status] = Json(counts.at(status).as_integer() + 1);
-    return true;
-  });
-  return counts;
 }
 
 std::string counts_csv(const Json& status) {
@@ -212,7 +181,7 @@ ExitCode sweep_status_command(const SweepOptions& options) {
   const SweepStore store(options.source);
   Json status = Json::object();
   status["name"] = Json(sweep.name());
-  status["counts"] = in_child([&] { return count_rows(sweep, store); });
+  status["counts"] = in_child([&] { return count_variants(sweep, store); });
   status["shards"] = Json::array();
   for (const SweepStore::ShardState& shard : store.shards()) {
     Json one = Json::object();

@@ -93,9 +93,8 @@ std::string frame(const Chart& chart, const std::string& id, const std::string& 
 }  // namespace
 
 Column metric_column(std::string_view key, const std::string& title, const std::string& unit) {
-  for (const Metric& metric : metrics()) {
-    if (metric.key != key) continue;
-    switch (metric.show) {
+  if (const Metric* metric = find_metric(key)) {
+    switch (metric->show) {
       case Metric::Show::kSeconds:
         return {title, Form::kSeconds, {}};
       case Metric::Show::kFraction:

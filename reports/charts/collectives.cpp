@@ -2,26 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "reports/charts/charts.hpp"
+#include "reports/tables.hpp"
 #include "sim/units.hpp"
 
 namespace trainyard {
 namespace {
-
-// Of that size; the mean where there are several, as of a table run twice.
-std::optional<double> measured_time(const Json* measured, double bytes) {
-  double sum = 0, count = 0;
-  if (measured == nullptr) return {};
-  for (const Json& row : measured->items()) {
-    const Json* time = row.find("time_s");
-    if (time == nullptr || row.at("bytes").as_number() != bytes) continue;
-    sum += time->as_number();
-    ++count;
-  }
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
-}
 
 void add_rows(Chart& chart, const std::string& name, const Json& job) {
   for (const Json& row : job.at("metrics").at("rows").items()) {

@@ -76,10 +76,8 @@ void summarize(Chart& chart) {
 
 // The title that metrics have for a wait.
 std::string wait_title(const std::string& key) {
-  for (const Metric& metric : metrics()) {
-    if (metric.key == "gpu_wait_fractions." + key) return std::string(metric.title);
-  }
-  return "waiting: " + key;
+  const Metric* metric = find_metric("gpu_wait_fractions." + key);
+  return metric != nullptr ? std::string(metric->title) : "waiting: " + key;
 }
 
 // The column of a wait, made where it is new.

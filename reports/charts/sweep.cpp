@@ -17,9 +17,8 @@ struct Order {
 };
 
 bool is_compared(const std::string& key) {
-  const auto all = metrics();
-  return std::any_of(all.begin(), all.end(),
-                     [&](const Metric& metric) { return metric.key == key && metric.compared; });
+  const Metric* metric = find_metric(key);
+  return metric != nullptr && metric->compared;
 }
 
 Order order_of(const Json& sweep) {
@@ -56,7 +55,6 @@ std::vector<Column> columns_of(const Json& sweep, const Order& order) {
 
 // A value of an axis as text; null where it sets nothing.
 Json axis_value(const Json& value) {
-  if (value == Json("")) return {};
   return value.is_null() || value.is_string() ? value : Json(dump_json(value, -1));
 }
 

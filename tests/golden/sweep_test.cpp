@@ -11,6 +11,7 @@
 
 #include "sim/json.hpp"
 #include "tests/golden/command.hpp"
+#include "tests/support_sweep.hpp"
 
 namespace trainyard {
 namespace {
@@ -18,14 +19,6 @@ namespace {
 using testing::CommandResult;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
-
-constexpr const char* kBase = R"({
-  "name": "two servers",
-  "cluster": {"servers": 2, "server": "dgx-a100", "transport": "rdma", "gpudirect": true,
-              "network": {"kind": "fat-tree", "switch": "qm8700", "tiers": 2},
-              "collectives": "nccl"},
-  "probes": {"allreduce": {"bytes": "1 MiB"}}
-})";
 
 std::string sweep_of(int variants) {
   return R"({"name": "test", "scenario": "base.json", "axes": [
@@ -37,7 +30,7 @@ std::string sweep_of(int variants) {
 /// A folder with a scenario, and the command in it.
 class SweepCommand : public ::testing::Test {
  protected:
-  SweepCommand() { folder_.write("base.json", kBase); }
+  SweepCommand() { folder_.write("base.json", testing::kTwoServers); }
   CommandResult run(std::vector<std::string> arguments) const {
     return testing::run_command_in(TRAINYARD_BINARY, folder_, std::move(arguments));
   }

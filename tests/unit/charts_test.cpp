@@ -239,7 +239,7 @@ TEST(Charts, NvLinksOfPausesAreNotShownAsIdle) {
 }
 
 TEST(Charts, VariantsBeginWithTheirObjectives) {
-  const Json sweep = parsed(R"({"name": "s", "axes": [{"name": "a", "values": ["", "2"]}],
+  const Json sweep = parsed(R"({"name": "s", "axes": [{"name": "a", "values": [null, "2"]}],
     "metrics": [{"key": "unheard", "title": "unheard", "unit": "1"},
                 {"key": "mfu", "title": "MFU", "unit": "1"},
                 {"key": "cost_usd", "title": "cost", "unit": "USD"}],

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/golden/command.hpp"
+#include "tests/support_sweep.hpp"
 #include "tools/sweep/store.hpp"
 
 namespace trainyard {
@@ -16,19 +17,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-constexpr const char* kBase = R"({
-  "name": "two servers",
-  "cluster": {"servers": 2, "server": "dgx-a100", "transport": "rdma", "gpudirect": true,
-              "network": {"kind": "fat-tree", "switch": "qm8700", "tiers": 2},
-              "collectives": "nccl"},
-  "features": {"slow": {"cluster": {"transport": "tcp", "gpudirect": false}}},
-  "probes": {"allreduce": {"bytes": "1 MiB"}}
-})";
-
 class SweepTest : public ::testing::Test {
  protected:
   Sweep read(const std::string& sweep, const SweepAdditions& additions = {}) {
-    folder_.write("base.json", kBase);
+    folder_.write("base.json", testing::kTwoServers);
     folder_.write("sweep.json", sweep);
     return Sweep::from_file((folder_.path() / "sweep.json").string(), additions);
   }

@@ -191,18 +191,6 @@ void read_cases(const Json& json, const Place& place, Axis& axis) {
   axis.own_paths = true;
 }
 
-// The values that a column of these axes can have; empty for a column of none.
-std::vector<Json> values_of(const std::vector<Axis>& axes, const std::string& column) {
-  std::vector<Json> values;
-  for (const Axis& axis : axes) {
-    const auto at = std::find(axis.columns.begin(), axis.columns.end(), column);
-    if (at == axis.columns.end()) continue;
-    for (const Choice& choice : axis.choices)
-      values.push_back(choice.shown[static_cast<std::size_t>(at - axis.columns.begin())]);
-  }
-  return values;
-}
-
 Condition read_condition(const Json& when, const Place& place, const std::vector<Axis>& earlier) {
   Condition condition;
   std::vector<std::string_view> known;
@@ -218,13 +206,9 @@ Condition read_condition(const Json& when, const Place& place, const std::vector
       condition.expression.emplace(when.as_string());
       for (const std::string& name : condition.expression->names()) {
         check(name);
-        for (const Json& value : values_of(earlier, name)) {
-          if (value.is_null() || number_of(value)) continue;
-          place.fail(
-              fmt::format("computes with \"{}\", which may be {}", name, dump_json(value, -1)),
-              fmt::format("compare text like {{\"{}\": [\"…\"]}}", name));
-          break;
-        }
+        if (const auto text = first_text(values_of(earlier, name)))
+          place.fail(fmt::format("computes with \"{}\", which may be {}", name, *text),
+                     fmt::format("compare text like {{\"{}\": [\"…\"]}}", name));
       }
     } catch (const UsageError& e) {
       place.fail(e.what(), "");
@@ -313,19 +297,13 @@ std::vector<std::string> split_values(const std::string& text) {
   return parts;
 }
 
-Json value_of(const std::string& text) {
-  try {
-    return parse_json(text, "--axis");
-  } catch (const ScenarioError&) {
-    return Json(text);  // "400 Gb/s" needs no quotes within quotes
-  }
-}
-
 // "8:64:2x" or "8:64:+8", of numbers or quantities. Throws UsageError for what was meant to be one.
 std::optional<Json> range_of(const std::string& path, const std::string& text) {
   const std::size_t first = text.find(':');
   if (first == std::string::npos || text.find_first_of("\"[{,") != std::string::npos) return {};
-  const auto number = [](const std::string& part) { return split_number(value_of(part)); };
+  const auto number = [](const std::string& part) {
+    return split_number(parse_json_or_text(part));
+  };
   if (!number(text.substr(0, first))) return {};
   const std::size_t second = std::min(text.find(':', first + 1), text.size());
   std::string by = second < text.size() ? text.substr(second + 1) : "";
@@ -334,9 +312,9 @@ std::optional<Json> range_of(const std::string& path, const std::string& text) {
   if (step) by.erase(0, 1);
   Json range = Json::object();
   range["path"] = Json(path);
-  range["from"] = value_of(text.substr(0, first));
-  range["to"] = value_of(text.substr(first + 1, second - first - 1));
-  range[factor ? "factor" : "step"] = value_of(by);
+  range["from"] = parse_json_or_text(text.substr(0, first));
+  range["to"] = parse_json_or_text(text.substr(first + 1, second - first - 1));
+  range[factor ? "factor" : "step"] = parse_json_or_text(by);
   if (factor == step || !number(by) || !split_number(range.at("to"))) {
     throw UsageError(
         fmt::format("--axis \"{}={}\" is no range (write {}=64:1024:2x, =8:64:+8, or a list)", path,
@@ -387,9 +365,27 @@ Json parse_axis_option(const std::string& text) {
     if (part.empty())
       throw UsageError(
           fmt::format("--axis \"{}\" has an empty value (\"\" is an empty text)", text));
-    axis["values"].push_back(value_of(part));
+    axis["values"].push_back(parse_json_or_text(part));
   }
   return axis;
+}
+
+std::vector<Json> values_of(const std::vector<Axis>& axes, const std::string& column) {
+  std::vector<Json> values;
+  for (const Axis& axis : axes) {
+    const auto at = std::find(axis.columns.begin(), axis.columns.end(), column);
+    if (at == axis.columns.end()) continue;
+    for (const Choice& choice : axis.choices)
+      values.push_back(choice.shown[static_cast<std::size_t>(at - axis.columns.begin())]);
+  }
+  return values;
+}
+
+std::optional<std::string> first_text(const std::vector<Json>& values) {
+  const auto at = std::find_if(values.begin(), values.end(), [](const Json& value) {
+    return !value.is_null() && !number_of(value);
+  });
+  return at != values.end() ? std::optional(dump_json(*at, -1)) : std::nullopt;
 }
 
 std::string shown_text(const Json& value) {

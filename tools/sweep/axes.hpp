@@ -45,6 +45,12 @@ std::vector<Axis> read_axes(const Json& axes, const std::string& file,
 /// from:to:+16. Throws UsageError.
 Json parse_axis_option(const std::string& text);
 
+/// The values that a column of these axes can have, null where a point sets none; empty for a
+/// column of none.
+std::vector<Json> values_of(const std::vector<Axis>& axes, const std::string& column);
+/// Of values, the first with which nothing can be computed, as JSON; empty if there is none.
+std::optional<std::string> first_text(const std::vector<Json>& values);
+
 /// A value for tables and files: text as it is, anything else as JSON; empty for null.
 std::string shown_text(const Json& value);
 

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <muParser.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <deque>
 #include <utility>
@@ -55,9 +53,11 @@ struct Parsed {
   mu::Parser parser;
 };
 
-void parse(const std::string& text, Parsed& parsed) {
+void parse(const std::string& text, Parsed& parsed, bool with_units = true) {
   parsed.parser.DefineNameChars("0123456789_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-  for (const auto& [name, scale] : kUnits) parsed.parser.DefinePostfixOprt(name, scale);
+  for (const auto& [name, scale] : kUnits) {
+    if (with_units) parsed.parser.DefinePostfixOprt(name, scale);
+  }
   parsed.parser.SetVarFactory(keep, &parsed.values);
   parsed.parser.SetExpr(text);
 }
@@ -88,49 +88,7 @@ void check_comparisons(const std::string& text) {
   }
 }
 
-// A word that is a unit, after a number or a parenthesis.
-bool finds_units(const std::string& text) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
-  };
-  for (const auto& [name, scale] : kUnits) {
-    const std::string word = name;
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-      const std::size_t end = at + word.size();
-      if (end < text.size() && is_word(text[end])) continue;
-      const std::size_t before = at == 0 ? std::string::npos : text.find_last_not_of(' ', at - 1);
-      if (before == std::string::npos) continue;
-      const char c = text[before];
-      if (c == ')' || c == '.' || (c >= '0' && c <= '9')) {
-        // "x1 s" cannot stand; "x_1s" is one word.
-        std::size_t begin = before;
-        while (begin > 0 && is_word(text[begin - 1])) --begin;
-        if (c == ')' || text[begin] == '.' || (text[begin] >= '0' && text[begin] <= '9'))
-          return true;
-      }
-    }
-  }
-  return false;
-}
-
 }  // namespace
-
-const Json* value_at(const Json& root, const std::string& path) {
-  const Json* node = &root;
-  for (const std::string& key : split_pointer(path)) {
-    if (node->is_array()) {
-      const bool index =
-          !key.empty() && key.size() < 9 &&
-          std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
-      if (!index || std::stoul(key) >= node->items().size()) return nullptr;
-      node = &node->items()[std::stoul(key)];
-    } else {
-      node = node->find(key);
-      if (node == nullptr) return nullptr;
-    }
-  }
-  return node;
-}
 
 std::optional<double> number_of(const Json& value) {
   if (value.is_number()) return value.as_number();
@@ -147,7 +105,7 @@ std::optional<double> number_of(const Json& value) {
   return {};
 }
 
-Expression::Expression(const std::string& text) : text_(text), has_units_(finds_units(text)) {
+Expression::Expression(const std::string& text) : text_(text) {
   check_comparisons(text);
   try {
     Parsed parsed;
@@ -156,6 +114,13 @@ Expression::Expression(const std::string& text) : text_(text), has_units_(finds_
     parsed.parser.Eval();
   } catch (const mu::ParserError& e) {
     refuse(text, e.GetMsg());
+  }
+  try {
+    Parsed without;
+    parse(text, without, false);
+    without.parser.Eval();
+  } catch (const mu::ParserError&) {
+    has_units_ = true;
   }
 }
 

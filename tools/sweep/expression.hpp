@@ -15,9 +15,6 @@ namespace trainyard {
 /// Gb/s"); empty for anything else.
 std::optional<double> number_of(const Json& value);
 
-/// The value at a path like "jobs.0.workload.global_batch"; null where there is none.
-const Json* value_at(const Json& root, const std::string& path);
-
 /// Arithmetic and comparisons in muParser's notation (+ - * / ^, < <= == != >= >, && ||, min(),
 /// max(), …) over names of letters, digits, _ and dots. After a number stands a unit if need be:
 /// KiB MiB GiB TiB, kB MB GB TB, us ms s h d, Mbps Gbps, GBps, TFLOPS, kW MW.

@@ -113,15 +113,9 @@ class Run {
   }
 
   Json failed_row(const Trial& trial, const TaskOutcome& outcome) const {
-    Json row = Json::object();
-    row["id"] = Json(sweep_.id(sweep_.variant(sweep_.digits_of(trial.point))));
-    row["status"] = "failed";
-    try {
-      std::rethrow_exception(outcome.error);
-    } catch (const std::exception& e) {
-      row["reason"] = Json(std::string(e.what()) + (outcome.signal != 0 ? ", three times" : ""));
-    }
-    row["metrics"] = Json::object();
+    const Variant variant = sweep_.variant(sweep_.digits_of(trial.point));
+    Json row = sweep_.failed_row(variant, sweep_.id(variant), outcome.error);
+    if (outcome.signal != 0) row["reason"] = Json(row.at("reason").as_string() + ", three times");
     return row;
   }
 

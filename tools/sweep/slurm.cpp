@@ -8,16 +8,12 @@
 #include <sstream>
 
 #include "sim/error.hpp"
+#include "tools/sweep/store.hpp"
 
 namespace trainyard {
 namespace {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == '-';
-}
 
 // Neither bash nor sbatch sees anything in it.
 bool is_bare(const std::string& text) {

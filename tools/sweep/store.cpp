@@ -81,6 +81,11 @@ bool is_row(const Json& row) {
 
 }  // namespace
 
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
+}
+
 bool Shard::has(const std::string& id) const {
   constexpr std::size_t kDigits = 15;  // of the id, as a number
   std::uint64_t number = 0;
@@ -106,11 +111,7 @@ Shard parse_shard(const std::string& text) {
 
 std::string parse_attempt(const std::string& text) {
   constexpr std::size_t kMost = 100;
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-  if (plain && text.size() <= kMost) return text;
+  if (text.size() <= kMost && std::all_of(text.begin(), text.end(), is_plain)) return text;
   throw UsageError(fmt::format(
       "--attempt \"{}\" is not a name of at most {} letters, digits and . _ -", text, kMost));
 }

@@ -14,6 +14,9 @@
 
 namespace trainyard {
 
+/// A letter, a digit, or one of . _ -: what needs no quotes anywhere.
+bool is_plain(char c);
+
 /// What a row can say of its variant.
 constexpr const char* kRowStatuses[] = {"ok", "excluded", "infeasible", "invalid", "failed"};
 

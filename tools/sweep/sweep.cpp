@@ -156,13 +156,31 @@ std::string Sweep::id(const Variant& variant) const {
 }
 
 Json Sweep::row(const Variant& variant, const std::string& id) const {
+  try {
+    Json row = empty_row(variant, id);
+    Json found = measured_row(variant);
+    for (auto& [key, value] : found.members()) row[key] = std::move(value);
+    return row;
+  } catch (...) {
+    return failed_row(variant, id, std::current_exception());
+  }
+}
+
+Json Sweep::empty_row(const Variant& variant, const std::string& id) const {
   Json row = Json::object();
   row["id"] = Json(id);
   row["axes"] = Json::object();
   for (std::size_t i = 0; i < columns_.size(); ++i) row["axes"][columns_[i]] = variant.values[i];
+  for (const char* key : {"status", "reason"}) row[key] = Json("");
+  row["metrics"] = Json::object();
+  return row;
+}
+
+Json Sweep::failed_row(const Variant& variant, const std::string& id,
+                       const std::exception_ptr& error) const {
+  Json row = empty_row(variant, id);
   try {
-    Json found = measured_row(variant);
-    for (auto& [key, value] : found.members()) row[key] = std::move(value);
+    std::rethrow_exception(error);
   } catch (const ScenarioError& e) {
     fail(row, status_of(e.exit_code()), reason_of(e));
   } catch (const DesignError& e) {
@@ -177,7 +195,6 @@ Json Sweep::row(const Variant& variant, const std::string& id) const {
   } catch (const std::exception& e) {
     fail(row, "failed", e.what());
   }
-  if (row.find("metrics") == nullptr) row["metrics"] = Json::object();
   return row;
 }
 
@@ -193,7 +210,7 @@ Json Sweep::measured_row(const Variant& variant) const {
     const auto holds =
         constraint.expression.evaluate([&](const std::string& name) -> std::optional<double> {
           if (const auto value = column_value(name, variant.values)) return value;
-          const Json* value = value_at(fields, name);
+          const Json* value = find_at(fields, split_pointer(name));
           const auto number = value != nullptr ? number_of(*value) : std::nullopt;
           // An axis with a name of its own, where it does not apply, says nothing.
           if (number || column_of(name)) return number;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -69,6 +70,9 @@ class Sweep {
   /// The row of a variant, simulated in this process's children, one at a time: {"id", "axes",
   /// "status", "reason", "metrics"}. Throws nothing that a scenario can cause.
   Json row(const Variant& variant, const std::string& id) const;
+  /// The row of a variant whose simulation ended by an exception.
+  Json failed_row(const Variant& variant, const std::string& id,
+                  const std::exception_ptr& error) const;
   /// Why a row with metrics is excluded: the first constraint that does not hold, or that cannot be
   /// told because a metric is missing; or empty.
   std::string broken_constraint(const std::vector<Json>& values, const Json& row) const;
@@ -87,7 +91,7 @@ class Sweep {
   void check_columns(const std::string& file, std::vector<Diagnostic>& faults) const;
   void check_overlaps(const std::string& file, std::vector<Diagnostic>& faults) const;
   Constraint::Needs needs_of(const std::string& name, const Expression& expression) const;
-  std::optional<MetricName> find_metric(const std::string& name) const;
+  std::optional<MetricName> measure_named(const std::string& name) const;
   LoadOptions load_options(const std::vector<std::string>& sets) const;
   void check_base(const std::string& scenario) const;
   void check_paths(const std::string& file) const;
@@ -97,6 +101,7 @@ class Sweep {
   std::optional<std::size_t> column_of(const std::string& name) const;
   std::optional<double> column_value(const std::string& name,
                                      const std::vector<Json>& values) const;
+  Json empty_row(const Variant& variant, const std::string& id) const;
   Json measured_row(const Variant& variant) const;
 
   Json manifest_;

@@ -62,11 +62,7 @@ void append(Json& sweep, const char* key, const std::vector<std::string>& texts)
 }
 
 void add_options(Json& sweep, const SweepAdditions& additions) {
-  for (const std::string& set : additions.load.sets) {
-    if (set.find('=') == std::string::npos || set.front() == '=')
-      throw UsageError(
-          fmt::format("--set \"{}\" is not path=value (write --set cluster.servers=64)", set));
-  }
+  for (const std::string& set : additions.load.sets) split_set(set);  // says what is wrong with it
   for (const std::string& text : additions.axes) {
     Json axis = parse_axis_option(text);
     if (sweep.find("axes") == nullptr) sweep["axes"] = Json::array();
@@ -253,7 +249,7 @@ void Sweep::read_constraints(const Json* constraints, const std::string& file,
 // Throws UsageError for what could never be told.
 Sweep::Constraint::Needs Sweep::needs_of(const std::string& name,
                                          const Expression& expression) const {
-  const std::optional<MetricName> metric = find_metric(name);
+  const std::optional<MetricName> metric = measure_named(name);
   if (!column_of(name)) {
     if (!metric) return Constraint::Needs::kScenario;
     const bool si = metric->unit == "s" || metric->unit == "B" || metric->unit == "B/s" ||
@@ -265,29 +261,25 @@ Sweep::Constraint::Needs Sweep::needs_of(const std::string& name,
     }
     return Constraint::Needs::kMetrics;
   }
-  bool always = false;
-  for (const Axis& axis : axes_) {
-    const auto at = std::find(axis.columns.begin(), axis.columns.end(), name);
-    if (at == axis.columns.end()) continue;
-    always = !axis.when.expression && axis.when.matches.empty();
-    for (const Choice& choice : axis.choices) {
-      const Json& shown = choice.shown[static_cast<std::size_t>(at - axis.columns.begin())];
-      always = always && !shown.is_null();
-      if (shown.is_null() || number_of(shown)) continue;
-      throw UsageError(
-          fmt::format("\"{}\" computes with {}, which may be {}: text is compared by \"when\" only",
-                      expression.text(), name, dump_json(shown, -1)));
-    }
+  const std::vector<Json> values = values_of(axes_, name);
+  if (const auto text = first_text(values)) {
+    throw UsageError(
+        fmt::format("\"{}\" computes with {}, which may be {}: text is compared by \"when\" only",
+                    expression.text(), name, *text));
   }
+  const Condition& when =
+      std::find_if(axes_.begin(), axes_.end(), [&](const Axis& axis) {
+        return std::find(axis.columns.begin(), axis.columns.end(), name) != axis.columns.end();
+      })->when;
+  const bool always = !when.expression && when.matches.empty() &&
+                      std::find(values.begin(), values.end(), Json()) == values.end();
   // Where the axis does not apply, the scenario's own value counts.
   return always ? Constraint::Needs::kAxes : Constraint::Needs::kScenario;
 }
 
-std::optional<MetricName> Sweep::find_metric(const std::string& name) const {
-  for (const Metric& metric : metrics()) {
-    if (metric.key == name && metric.ratio_of.empty())
-      return MetricName{name, std::string(metric.title), std::string(metric.unit)};
-  }
+std::optional<MetricName> Sweep::measure_named(const std::string& name) const {
+  if (const Metric* metric = find_metric(name); metric != nullptr && metric->ratio_of.empty())
+    return MetricName{name, std::string(metric->title), std::string(metric->unit)};
   const Json* probes = base_.find("probes");
   if (probes == nullptr || !probes->is_object()) return {};
   for (const auto& [probe, value] : probes->members()) {
@@ -303,7 +295,7 @@ void Sweep::read_objectives(const Json* objectives, const std::string& file,
   if (objectives == nullptr) return;
   const std::vector<Json> none;
   for (const Json& name : objectives->is_array() ? objectives->items() : none) {
-    if (name.is_string() && find_metric(name.as_string())) {
+    if (name.is_string() && measure_named(name.as_string())) {
       objectives_.push_back(name.as_string());
       continue;
     }

@@ -4,8 +4,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -14,6 +12,8 @@
 #include "reports/csv.hpp"
 #include "sim/error.hpp"
 #include "sim/metrics.hpp"
+#include "sim/spelling.hpp"
+#include "sim/whole_file.hpp"
 
 namespace trainyard {
 namespace {
@@ -25,7 +25,11 @@ constexpr std::uint64_t kMostInDocument = 20'000;
 /// A database that is written once and then takes the place of an older one.
 class Database {
  public:
-  explicit Database(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
+  /// Of no file: gone with the object.
+  Database() : Database("a table in memory", ":memory:") {}
+  explicit Database(const std::string& path) : Database(path, path + ".part") {}
+  Database(std::string path, std::string temporary)
+      : path_(std::move(path)), temporary_(std::move(temporary)) {
     std::error_code ignored;
     fs::remove(temporary_, ignored);
     if (sqlite3_open(temporary_.c_str(), &handle_) != SQLITE_OK) fail();
@@ -108,36 +112,6 @@ std::string sql_name(const std::string& name) {
   return quoted + "\"";
 }
 
-/// A text file that grows and takes the place of an older one when it is whole.
-class GrowingFile {
- public:
-  explicit GrowingFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
-    file_ = std::fopen(temporary_.c_str(), "wb");
-    if (file_ == nullptr) fail();
-  }
-  GrowingFile(const GrowingFile&) = delete;
-  GrowingFile& operator=(const GrowingFile&) = delete;
-  ~GrowingFile() {
-    if (file_ != nullptr) std::fclose(file_);
-    std::error_code ignored;
-    fs::remove(temporary_, ignored);
-  }
-  void add(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail();
-  }
-  void keep() {
-    const int closed = std::fclose(std::exchange(file_, nullptr));
-    if (closed != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() {
-    throw UsageError(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
-  }
-  std::string path_, temporary_;
-  std::FILE* file_ = nullptr;
-};
-
 // The metrics of these keys: those of every run in their order, then those of probes.
 std::vector<MetricName> in_order(std::set<std::string, std::less<>> keys) {
   std::vector<MetricName> found;
@@ -190,16 +164,13 @@ std::string create_table(const std::vector<std::string>& names) {
   std::set<std::string> taken;
   std::string columns;
   for (std::string name : names) {
-    const auto lower = [](std::string text) {
-      std::transform(text.begin(), text.end(), text.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-      return text;
-    };
-    while (!taken.insert(lower(name)).second) name += "_2";
+    while (!taken.insert(lower_case(name)).second) name += "_2";
     columns += (columns.empty() ? "" : ", ") + sql_name(name);
   }
   return "CREATE TABLE variant (" + columns + ")";
 }
+
+constexpr const char* kFindRow = "SELECT text FROM row WHERE id = ?";
 
 Json row_of(const Sweep& sweep, const Variant& variant, const std::string& id, Statement& find) {
   Json row = Json::object();
@@ -242,6 +213,19 @@ std::vector<std::string> objectives_of(const Sweep& sweep,
   return found;
 }
 
+// Adds one to the count of a status.
+void count(Json& counts, const Json& row) {
+  Json& sum = counts[row.at("status").as_string()];
+  sum = Json(sum.as_integer() + 1);
+}
+
+Json no_counts() {
+  Json counts = Json::object();
+  for (const char* status : kRowStatuses) counts[status] = 0;
+  counts["missing"] = 0;
+  return counts;
+}
+
 Json empty_document(const Sweep& sweep, const std::vector<MetricName>& measured) {
   const Json& manifest = sweep.manifest();
   Json document = Json::object();
@@ -260,7 +244,8 @@ Json empty_document(const Sweep& sweep, const std::vector<MetricName>& measured)
       one["name"] = Json(axis.columns[i]);
       one["values"] = Json::array();
       for (const Choice& choice : axis.choices) {
-        const Json shown(shown_text(choice.shown[i]));
+        const Json& value = choice.shown[i];
+        const Json shown = value.is_null() ? Json() : Json(shown_text(value));
         const auto& before = one["values"].items();
         if (std::find(before.begin(), before.end(), shown) == before.end())
           one["values"].push_back(shown);
@@ -279,9 +264,7 @@ Json empty_document(const Sweep& sweep, const std::vector<MetricName>& measured)
   document["objectives"] = Json::array();
   for (const std::string& key : objectives_of(sweep, measured))
     document["objectives"].push_back(Json(key));
-  document["counts"] = Json::object();
-  for (const char* status : kRowStatuses) document["counts"][status] = 0;
-  document["counts"]["missing"] = 0;
+  document["counts"] = no_counts();
   document["variants"] = Json::array();
   return document;
 }
@@ -300,7 +283,7 @@ Json variant_json(const std::vector<Json>& cells, std::size_t axes) {
 /// Adds a variant to everything that lists variants.
 class Tables {
  public:
-  Tables(const Sweep& sweep, const SweepStore& store, Database& database, GrowingFile& csv)
+  Tables(const Sweep& sweep, const SweepStore& store, Database& database, WholeFile& csv)
       : sweep_(sweep),
         csv_(csv),
         measured_(collect_rows(store, database)),
@@ -309,7 +292,7 @@ class Tables {
     database.run(create_table(names_));
     std::string places = "?";
     for (std::size_t i = 1; i < names_.size(); ++i) places += ", ?";
-    find_.emplace(database, "SELECT text FROM row WHERE id = ?");
+    find_.emplace(database, kFindRow);
     insert_.emplace(database, "INSERT INTO variant VALUES (" + places + ")");
     csv_.add(csv_line({names_.begin(), names_.end()}));
   }
@@ -328,8 +311,7 @@ class Tables {
     for (std::size_t i = 0; i < cells.size(); ++i) insert_->bind(static_cast<int>(i) + 1, cells[i]);
     insert_->step();
     insert_->reset();
-    Json& count = document_["counts"][row.at("status").as_string()];
-    count = Json(count.as_integer() + 1);
+    count(document_["counts"], row);
     if (number <= kMostInDocument) {
       document_["variants"].push_back(variant_json(cells, sweep_.columns().size()));
     } else {
@@ -344,7 +326,7 @@ class Tables {
 
  private:
   const Sweep& sweep_;
-  GrowingFile& csv_;
+  WholeFile& csv_;
   std::vector<MetricName> measured_;
   std::vector<std::string> names_;
   std::optional<Statement> find_, insert_;
@@ -352,7 +334,7 @@ class Tables {
   std::int64_t left_out_ = 0;
 };
 
-Json fill(const Sweep& sweep, const SweepStore& store, Database& database, GrowingFile& csv) {
+Json fill(const Sweep& sweep, const SweepStore& store, Database& database, WholeFile& csv) {
   Tables tables(sweep, store, database, csv);
   sweep.each([&](std::uint64_t number, const std::vector<std::size_t>& digits) {
     tables.add(number, sweep.variant(digits));
@@ -365,11 +347,25 @@ Json fill(const Sweep& sweep, const SweepStore& store, Database& database, Growi
 
 Json merge_sweep(const Sweep& sweep, const SweepStore& store) {
   Database database(store.path("sweep.sqlite"));
-  GrowingFile csv(store.path("sweep.csv"));
+  WholeFile csv(store.path("sweep.csv"));
   Json document = fill(sweep, store, database, csv);
-  csv.keep();
+  if (const std::string why = csv.keep(); !why.empty())
+    throw UsageError(fmt::format("cannot write {}: {}", store.path("sweep.csv"), why));
   database.keep();
   return document;
+}
+
+Json count_variants(const Sweep& sweep, const SweepStore& store) {
+  Database database;
+  collect_rows(store, database);
+  Statement find(database, kFindRow);
+  Json counts = no_counts();
+  sweep.each([&](std::uint64_t, const std::vector<std::size_t>& digits) {
+    const Variant variant = sweep.variant(digits);
+    count(counts, row_of(sweep, variant, sweep.id(variant), find));
+    return true;
+  });
+  return counts;
 }
 
 }  // namespace trainyard

@@ -13,4 +13,7 @@ namespace trainyard {
 /// be written.
 Json merge_sweep(const Sweep& sweep, const SweepStore& store);
 
+/// How many variants have each status, as merge_sweep() would count them; writes nothing.
+Json count_variants(const Sweep& sweep, const SweepStore& store);
+
 }  // namespace trainyard
