@@ -199,13 +199,17 @@ Json collective_rows(const Json& timed, const Json* measured) {
     const double size = r.at("size_bytes").as_number();
     // nccl-tests counts what one rank gives or gets where that is a part of the buffer.
     const double parts =
-        operation == "all_reduce" ? 1 : static_cast<double>(r.at("ranks").as_integer());
+        operation == "all_reduce" || operation == "broadcast" || operation == "reduce"
+            ? 1
+            : static_cast<double>(r.at("ranks").as_integer());
     Json row = Json::object();
     row["size"] = Json(static_cast<std::int64_t>(size));
     row["count"] = Json(static_cast<std::int64_t>(size / kFloat / parts));
     row["type"] = Json("float");
-    row["redop"] = Json(operation == "all_gather" || operation == "all_to_all" ? "none" : "sum");
-    row["root"] = Json(-1);
+    const bool adds =
+        operation == "all_reduce" || operation == "reduce_scatter" || operation == "reduce";
+    row["redop"] = Json(adds ? "sum" : "none");
+    row["root"] = Json(operation == "broadcast" || operation == "reduce" ? 0 : -1);
     row["time_us"] = Json(r.at("time_s").as_number() * 1e6);
     row["algbw_gb_per_s"] = Json(r.at("algbw_bytes_per_s").as_number() / 1e9);
     row["busbw_gb_per_s"] = Json(r.at("busbw_bytes_per_s").as_number() / 1e9);

@@ -8,11 +8,13 @@
 namespace trainyard {
 namespace {
 
-constexpr std::array<std::pair<CollectiveOp, std::string_view>, 4> kNames{{
+constexpr std::array<std::pair<CollectiveOp, std::string_view>, 6> kNames{{
     {CollectiveOp::kAllReduce, "all_reduce"},
     {CollectiveOp::kAllGather, "all_gather"},
     {CollectiveOp::kReduceScatter, "reduce_scatter"},
     {CollectiveOp::kAllToAll, "all_to_all"},
+    {CollectiveOp::kBroadcast, "broadcast"},
+    {CollectiveOp::kReduce, "reduce"},
 }};
 
 }  // namespace
@@ -39,6 +41,7 @@ std::optional<CollectiveOp> collective_op(std::string_view name) {
 }
 
 double bus_factor(CollectiveOp op, std::size_t n) {
+  if (op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce) return 1;
   const double share = static_cast<double>(n - 1) / static_cast<double>(n);
   return op == CollectiveOp::kAllReduce ? 2 * share : share;
 }

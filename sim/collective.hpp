@@ -15,14 +15,21 @@
 
 namespace trainyard {
 
-enum class CollectiveOp { kAllReduce, kAllGather, kReduceScatter, kAllToAll };
+enum class CollectiveOp {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,  ///< from the first rank of the group
+  kReduce      ///< to the first rank of the group
+};
 std::string_view collective_name(CollectiveOp op);  ///< "all_reduce", as nccl-tests writes it
 /// All of them, in the order of the enumeration.
 std::vector<std::string_view> collective_names();
 /// The operation of that name, or nothing.
 std::optional<CollectiveOp> collective_op(std::string_view name);
-/// Bus bandwidth / algorithm bandwidth as nccl-tests defines it: 2(n-1)/n for all_reduce, else
-/// (n-1)/n.
+/// Bus bandwidth / algorithm bandwidth as nccl-tests defines it: 2(n-1)/n for all_reduce, 1 for
+/// broadcast and reduce, else (n-1)/n.
 double bus_factor(CollectiveOp op, std::size_t n);
 
 /// How finely a collective is simulated.
@@ -44,8 +51,8 @@ struct Group {
 
 struct CollectiveCall {
   CollectiveOp op = CollectiveOp::kAllReduce;
-  /// The whole buffer: what every rank ends with (all_reduce, all_gather) or starts with. Of an
-  /// all_to_all buffer each of the n ranks gets 1/n, the own one included.
+  /// The whole buffer: what every rank ends with (all_reduce, all_gather, broadcast) or starts
+  /// with. Of an all_to_all buffer each of the n ranks gets 1/n, the own one included.
   Bytes bytes;
   const Group* group = nullptr;
   OpRole role = OpRole::kCollective;
@@ -113,7 +120,7 @@ class Collective {
 
   /// Whether the algorithm does that operation at all. Where it does not, it is no candidate, and
   /// nothing is said about it unless it was asked for by name.
-  virtual bool does(CollectiveOp op) const { return op != CollectiveOp::kAllToAll; }
+  virtual bool does(CollectiveOp op) const { return op <= CollectiveOp::kReduceScatter; }
   /// Whether the algorithm is another than a simpler one on a group of this shape. Where it is not,
   /// it is no candidate, and nothing is said about it unless it was asked for by name.
   virtual bool applies(const Group&) const { return true; }

@@ -25,16 +25,17 @@ Engine::Engine(const OpGraph& graph, Executor& executor, std::size_t ranks, Prog
       state_(graph),
       missing_(graph.waits()),
       cause_(graph.size(), kNone),
-      stream_index_(ranks, kNone),
+      gpu_index_(ranks, kNone),
+      queues_(graph.queues()),
       progress_(std::move(progress)),
       timeline_(graph) {
-  std::uint32_t streams = 0;
+  std::uint32_t gpus = 0;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     if (graph.kind(OpId(i)) != OpKind::kCompute) continue;
-    std::uint32_t& index = stream_index_[graph.rank(OpId(i)).index()];
-    if (index == kNone) index = streams++;
+    std::uint32_t& index = gpu_index_[graph.rank(OpId(i)).index()];
+    if (index == kNone) index = gpus++;
   }
-  streams_.resize(streams);
+  gpus_.resize(gpus);
 }
 
 Engine::~Engine() = default;
@@ -63,7 +64,8 @@ Timeline Engine::run() {
 void Engine::ended(const std::vector<OpId>& ops, double now) {
   // Kernels first: a communication that ends at the same date must not rescale one that is over.
   for (const OpId op : ops) {
-    if (graph_.kind(op) == OpKind::kCompute) stream_of(op).op = OpId();
+    if (graph_.kind(op) == OpKind::kCompute)
+      std::erase_if(gpu_of(op).running, [op](const Kernel& kernel) { return kernel.op == op; });
   }
   for (const OpId op : ops) finish(op, now);
   start_ready();
@@ -73,8 +75,74 @@ void Engine::ended(const std::vector<OpId>& ops, double now) {
 // Joins finish at once and may make more ready, so this is a worklist and not a recursion.
 void Engine::start_ready() {
   const double now = executor_.now();
-  for (std::size_t i = 0; i < ready_.size(); ++i) start(ready_[i], now);
-  ready_.clear();
+  do {
+    for (std::size_t i = 0; i < ready_.size(); ++i) {
+      const OpId op = ready_[i];
+      if (graph_.queues() > 0 && graph_.queues(op)[0] != OpGraph::kNoQueue) {
+        enqueue(op);
+      } else {
+        start(op, now);
+      }
+    }
+    ready_.clear();
+    serve_queues(now);
+  } while (!ready_.empty());
+}
+
+void Engine::enqueue(OpId op) {
+  const std::uint32_t queue = graph_.queues(op)[0];
+  queues_[queue].waiting.push(op);
+  touched_.push_back(queue);
+}
+
+// Starts what waits in queues that are free, of all of them the first added first. What finds its
+// other queue busy waits there instead.
+void Engine::serve_queues(double now) {
+  using Head = std::pair<OpId, std::uint32_t>;  // what waits first, and in which queue
+  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
+  const auto offer = [&](std::uint32_t index) {
+    const Queue& queue = queues_[index];
+    if (!queue.busy && !queue.waiting.empty()) heads.emplace(queue.waiting.top(), index);
+  };
+  while (!touched_.empty() || !heads.empty()) {
+    for (const std::uint32_t index : touched_) offer(index);
+    touched_.clear();
+    if (heads.empty()) return;
+    const auto [op, index] = heads.top();
+    heads.pop();
+    Queue& queue = queues_[index];
+    if (queue.busy || queue.waiting.empty() || queue.waiting.top() != op) continue;
+    queue.waiting.pop();
+    if (take_queues(op, now)) start(op, now);
+    offer(index);
+  }
+}
+
+bool Engine::take_queues(OpId op, double now) {
+  const OpGraph::Queues all = graph_.queues(op);
+  for (const std::uint32_t index : all) {
+    if (index == OpGraph::kNoQueue || !queues_[index].busy) continue;
+    queues_[index].waiting.push(op);
+    return false;
+  }
+  std::uint32_t& cause = cause_[op.index()];
+  for (const std::uint32_t index : all) {
+    if (index == OpGraph::kNoQueue) continue;
+    Queue& queue = queues_[index];
+    queue.busy = true;
+    if (queue.freed_by == kNone || timeline_.finish(queue.freed_by) < now) continue;
+    if (cause == kNone || timeline_.finish(cause) < now) cause = queue.freed_by;
+  }
+  return true;
+}
+
+void Engine::free_queues(OpId op, std::uint32_t record) {
+  for (const std::uint32_t index : graph_.queues(op)) {
+    if (index == OpGraph::kNoQueue) continue;
+    queues_[index].busy = false;
+    queues_[index].freed_by = record;
+    touched_.push_back(index);
+  }
 }
 
 void Engine::start(OpId op, double now) {
@@ -101,13 +169,11 @@ void Engine::start(OpId op, double now) {
 }
 
 void Engine::start_kernel(OpId op, double now) {
-  Stream& stream = stream_of(op);
-  require(!stream.op.valid(), "two kernels at once on one compute stream");
-  stream.op = op;
-  stream.left = graph_.work(op);
-  stream.rate = stream.slowest();
-  stream.since = now;
-  executor_.start_delay(op, stream.left / stream.rate);
+  Gpu& gpu = gpu_of(op);
+  require(gpu.running.empty() || graph_.overlap(), "two kernels at once on one compute stream");
+  const Kernel kernel{op, graph_.work(op), graph_.steady(op) ? 1 : gpu.slowest(), now};
+  gpu.running.push_back(kernel);
+  executor_.start_delay(op, kernel.left / kernel.rate);
 }
 
 void Engine::finish(OpId op, double now) {
@@ -122,6 +188,7 @@ void Engine::finish(OpId op, double now) {
   if (graph_.occupancy(op) != OpGraph::kNoOccupancy)
     occupy(graph_.occupancy_at(graph_.occupancy(op)), false, now);
   const auto record = static_cast<std::uint32_t>(timeline_.record(op, iteration));
+  if (!queues_.empty()) free_queues(op, record);
   for (const OpEdge& edge : graph_.successors(op)) {
     const std::size_t after = edge.op.index();
     const std::int64_t next = state_.next[after];
@@ -170,31 +237,33 @@ void Engine::prepare(OpId op) {
 
 void Engine::occupy(const Occupancy& occupancy, bool begins, double now) {
   for (const Rank rank : occupancy.ranks) {
-    if (stream_index_[rank.index()] == kNone) continue;
-    Stream& stream = streams_[stream_index_[rank.index()]];
-    auto& all = stream.slowdowns;
+    if (gpu_index_[rank.index()] == kNone) continue;
+    Gpu& gpu = gpus_[gpu_index_[rank.index()]];
+    auto& all = gpu.slowdowns;
     if (begins) {
       all.push_back(occupancy.slowdown);
     } else {
       all.erase(std::find(all.begin(), all.end(), occupancy.slowdown));
     }
-    rescale(stream, now);
+    rescale(gpu, now);
   }
 }
 
 // A kernel runs at 1 minus the worst slowdown beside it: concurrent communication kernels share the
 // SMs that the first one took.
-double Engine::Stream::slowest() const {
+double Engine::Gpu::slowest() const {
   return 1 - (slowdowns.empty() ? 0 : *std::max_element(slowdowns.begin(), slowdowns.end()));
 }
 
-void Engine::rescale(Stream& stream, double now) {
-  const double rate = stream.slowest();
-  if (!stream.op.valid() || rate == stream.rate) return;
-  stream.left = std::max(0.0, stream.left - (now - stream.since) * stream.rate);
-  stream.rate = rate;
-  stream.since = now;
-  executor_.restart_delay(stream.op, stream.left / rate);
+void Engine::rescale(Gpu& gpu, double now) {
+  const double rate = gpu.slowest();
+  for (Kernel& kernel : gpu.running) {
+    if (rate == kernel.rate || graph_.steady(kernel.op)) continue;
+    kernel.left = std::max(0.0, kernel.left - (now - kernel.since) * kernel.rate);
+    kernel.rate = rate;
+    kernel.since = now;
+    executor_.restart_delay(kernel.op, kernel.left / rate);
+  }
 }
 
 void Engine::throw_stuck() const {

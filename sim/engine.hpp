@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <queue>
 #include <vector>
 
 #include "sim/executor.hpp"
@@ -38,14 +39,23 @@ class Engine : private Executor::Listener {
   std::uint64_t skipped() const;
 
  private:
-  /// The compute stream of one rank.
-  struct Stream {
-    OpId op;          ///< the kernel that runs, or invalid
+  struct Kernel {
+    OpId op;
     double left = 0;  ///< seconds of work left at `since`
     double rate = 1;  ///< work done per second
     double since = 0;
+  };
+  /// The compute of one rank.
+  struct Gpu {
+    std::vector<Kernel> running;    ///< one, but where the graph lets streams overlap
     std::vector<double> slowdowns;  ///< of the communication kernels running on the rank
     double slowest() const;         ///< 1 - the worst of them
+  };
+  /// What runs one operation at a time.
+  struct Queue {
+    bool busy = false;
+    std::uint32_t freed_by = Timeline::kNone;  ///< record of what it ran last
+    std::priority_queue<OpId, std::vector<OpId>, std::greater<>> waiting;
   };
 
   void ended(const std::vector<OpId>& ops, double now) override;
@@ -56,17 +66,23 @@ class Engine : private Executor::Listener {
   void prepare(OpId op);
   void notify(OpId op, std::uint32_t record, double now);
   void occupy(const Occupancy& occupancy, bool begins, double now);
-  void rescale(Stream& stream, double now);
-  Stream& stream_of(OpId op) { return streams_[stream_index_[graph_.rank(op).index()]]; }
+  void rescale(Gpu& gpu, double now);
+  void enqueue(OpId op);
+  void serve_queues(double now);
+  bool take_queues(OpId op, double now);
+  void free_queues(OpId op, std::uint32_t record);
+  Gpu& gpu_of(OpId op) { return gpus_[gpu_index_[graph_.rank(op).index()]]; }
   [[noreturn]] void throw_stuck() const;
 
   const OpGraph& graph_;
   Executor& executor_;
   RunState state_;
-  std::vector<std::uint32_t> missing_;       ///< conditions that the next iteration of an op lacks
-  std::vector<std::uint32_t> cause_;         ///< record of the last of them that was met
-  std::vector<std::uint32_t> stream_index_;  ///< by rank; kNone without kernels
-  std::vector<Stream> streams_;
+  std::vector<std::uint32_t> missing_;    ///< conditions that the next iteration of an op lacks
+  std::vector<std::uint32_t> cause_;      ///< record of the last of them that was met
+  std::vector<std::uint32_t> gpu_index_;  ///< by rank; kNone without kernels
+  std::vector<Gpu> gpus_;
+  std::vector<Queue> queues_;
+  std::vector<std::uint32_t> touched_;  ///< queues that may have something to start
   std::vector<OpId> ready_;
   Progress progress_;
   Timeline timeline_;

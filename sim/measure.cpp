@@ -112,8 +112,10 @@ std::vector<RankAccount> account(const OpGraph& graph, const Timeline& timeline,
     double busy_until = 0;
     for (const auto& [start, record] : stream) {
       if (start > busy_until) accountant.close_gap(busy_until, record, accounts[r]);
+      // Kernels of other streams may overlap.
+      if (timeline.finish(record) <= busy_until) continue;
+      accounts[r].compute += timeline.finish(record) - std::max(start, busy_until);
       busy_until = timeline.finish(record);
-      accounts[r].compute += busy_until - start;
     }
     accountant.close_tail(busy_until, accounts[r]);
   }

@@ -91,6 +91,17 @@ void OpGraph::add_edge(OpId before, OpId after, std::int32_t shift) {
   if (before.valid()) pending_.push_back({before, after, shift});
 }
 
+void OpGraph::set_steady(OpId op) {
+  if (steady_.size() <= op.index()) steady_.resize(op.index() + 1);
+  steady_[op.index()] = true;
+}
+
+void OpGraph::set_queues(OpId op, std::uint32_t queue, std::uint32_t other) {
+  require(count_[op.index()] == 1, "an operation of several iterations in a queue");
+  if (queues_of_.size() <= op.index()) queues_of_.resize(op.index() + 1, {kNoQueue, kNoQueue});
+  queues_of_[op.index()] = {queue, other};
+}
+
 std::span<const Rank> OpGraph::members(OpId op) const {
   const auto it = std::lower_bound(members_.begin(), members_.end(), op,
                                    [](const auto& one, OpId id) { return one.first < id; });

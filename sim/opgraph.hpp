@@ -5,6 +5,7 @@
 // there are micro-batches, and a ring of a thousand ranks a thousand instead of two million.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -67,6 +68,8 @@ struct OpEdge {
 class OpGraph {
  public:
   static constexpr std::uint32_t kNoOccupancy = 0xffffffffU;
+  static constexpr std::uint32_t kNoQueue = 0xffffffffU;
+  using Queues = std::array<std::uint32_t, 2>;  ///< those of one operation, kNoQueue beyond
 
   /// Operations added from now on have this many iterations (at least 1).
   void set_iterations(std::uint32_t count);
@@ -93,6 +96,18 @@ class OpGraph {
   /// Another path for a flow.
   void set_path(OpId op, PathId path) { path_[op.index()] = path; }
   void set_occupancy(OpId op, std::uint32_t occupancy) { occupancy_[op.index()] = occupancy; }
+  /// From now on kernels of one rank may run beside each other: on streams that overlap.
+  void allow_overlap() { overlap_ = true; }
+  bool overlap() const { return overlap_; }
+  /// A kernel that communication beside it does not slow: its time is what it took beside whatever
+  /// there was.
+  void set_steady(OpId op);
+  bool steady(OpId op) const { return op.index() < steady_.size() && steady_[op.index()]; }
+  /// Something that runs one operation at a time: of those that are ready the one that was added
+  /// first. For operations of one iteration.
+  std::uint32_t add_queue() { return queues_++; }
+  /// The operation starts when this queue is free too, and with two when both are.
+  void set_queues(OpId op, std::uint32_t queue, std::uint32_t other = kNoQueue);
   /// What it serves where its time is charged to something else: a pipeline's message inside a
   /// server is charged to NVLink. Its role until set.
   void set_purpose(OpId op, OpRole purpose) { purpose_[op.index()] = purpose; }
@@ -135,6 +150,10 @@ class OpGraph {
   const FlowPath& path(OpId op) const { return paths_[path_[op.index()].index()]; }
   const FlowPath& path(PathId id) const { return paths_[id.index()]; }
   std::size_t paths() const { return paths_.size(); }
+  std::uint32_t queues() const { return queues_; }
+  Queues queues(OpId op) const {
+    return op.index() < queues_of_.size() ? queues_of_[op.index()] : Queues{kNoQueue, kNoQueue};
+  }
   std::uint32_t occupancy(OpId op) const { return occupancy_[op.index()]; }
   const Occupancy& occupancy_at(std::uint32_t index) const { return occupancies_[index]; }
   const std::string& label_of(OpId op) const { return labels_[label_[op.index()]]; }
@@ -172,7 +191,11 @@ class OpGraph {
   std::vector<PathId> path_;
   std::vector<double> work_;
   std::vector<std::uint32_t> label_, number_, occupancy_, count_;
-  std::vector<double> delays_;  ///< of add_delays(); path_ of such an operation is its first
+  std::vector<double> delays_;     ///< of add_delays(); path_ of such an operation is its first
+  std::vector<bool> steady_;       ///< by op, as far as any is
+  std::vector<Queues> queues_of_;  ///< by op, as far as any has one
+  std::uint32_t queues_ = 0;
+  bool overlap_ = false;
   std::uint32_t adding_ = 1;
   std::uint64_t instances_ = 0;
   std::vector<Edge> pending_;

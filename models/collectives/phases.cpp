@@ -31,7 +31,9 @@ Ring::Ring(const CollectiveCall& call, const CollectiveContext& context)
     : call_(call), context_(context) {
   const Group& group = *call.group;
   const std::size_t count = channel_count(group, context);
-  chunk_ = call.bytes.si() / static_cast<double>(group.size()) / static_cast<double>(count);
+  const bool whole = call.op == CollectiveOp::kBroadcast || call.op == CollectiveOp::kReduce;
+  const std::size_t parts = whole ? group.size() - 1 : group.size();
+  chunk_ = call.bytes.si() / static_cast<double>(parts) / static_cast<double>(count);
   for (std::size_t channel = 0; channel < count; ++channel) {
     const std::vector<std::size_t> order = ring_order(group, channel, count);
     std::vector<Edge> edges;

@@ -1,4 +1,6 @@
-// Ring: bandwidth-optimal, 2(n-1) (all_reduce) or n-1 rounds of one message of S/n per rank.
+// Ring: bandwidth-optimal, 2(n-1) (all_reduce) or n-1 rounds of one message of S/n per rank. A
+// broadcast or reduce is a chain in which pieces follow each other; it is taken for a ring of n-1
+// rounds that passes the whole buffer over every edge, S/(n-1) at a time.
 //
 // Closed form, additive law: rounds · (latency + S/n/bandwidth); cut-through law (LL, LL128):
 // rounds · max(latency, S/n/bandwidth). Source of the laws: docs/models/collectives.md.
@@ -11,6 +13,8 @@ namespace {
 
 class RingCollective : public Collective {
  public:
+  bool does(CollectiveOp op) const override { return op != CollectiveOp::kAllToAll; }
+
   std::string refuses(const CollectiveCall&, const CollectiveContext&) const override { return {}; }
 
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
