@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "reports/critical_text.hpp"
 #include "reports/csv.hpp"
 #include "sim/gzip.hpp"
 #include "sim/recording_text.hpp"
@@ -31,14 +32,22 @@ std::string rows_csv(const Json& rows, const std::vector<const char*>& keys) {
 
 /// The files of one run, below `prefix`; without contents where there is no recording.
 void add_files(const std::string& prefix, const Json* recording, FolderFiles& files) {
-  const auto add = [&](const char* name, std::string (*contents)(const Json&)) {
+  const auto add_of = [&](const Json* source, const char* name,
+                          std::string (*contents)(const Json&)) {
     files.emplace_back(prefix + name,
-                       recording != nullptr ? std::optional(contents(*recording)) : std::nullopt);
+                       source != nullptr ? std::optional(contents(*source)) : std::nullopt);
+  };
+  const auto add = [&](const char* name, std::string (*contents)(const Json&)) {
+    add_of(recording, name, contents);
   };
   add(kTimeline, [](const Json& r) { return gzip(recording_text(r)); });
   add("series/utilization.csv", utilization_csv);
   add("links.csv", links_csv);
   add("accounts.csv", accounts_csv);
+  // Recordings of earlier versions have none.
+  const bool has_path = recording != nullptr && recording->find("critical_path") != nullptr;
+  add_of(has_path ? recording : nullptr, "critical_path.csv", critical_csv);
+  add_of(has_path ? recording : nullptr, "critical_labels.csv", critical_labels_csv);
 }
 
 std::string run_prefix(std::size_t run) { return fmt::format("runs/{}/", run + 1); }

@@ -122,11 +122,13 @@ std::string record_run(const std::vector<Job>& jobs, const Lowering& lowering,
   header["lanes"] = std::move(bars.lanes);
   header["names"] = std::move(bars.names);
   header["roles"] = std::move(bars.roles);
+  header["calls"] = std::move(bars.calls);
   header["bars"] = Json(bars.bars);
   header["left_out"] = Json(bars.left_out);
   header["series"] = record_series(run);
   for (auto& [key, value] : links.members()) header[key] = std::move(value);
   header["accounts"] = std::move(accounts);
+  header["critical_path"] = record_critical_path(run);
   return dump_json(header, -1) + "\n" + bars.lines;
 }
 

@@ -1,6 +1,7 @@
 // The parts that a recording is put together from; only sim/recording*.cpp and tests include this.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -35,14 +36,26 @@ struct Recorded {
   double rails_of(ResourceId resource) const;
 };
 
+/// What the bars of a lane are.
+inline constexpr std::array<const char*, 7> kRecordedStreams{
+    "compute", "tensor", "pipeline", "data", "collective", "storage", "host"};
+std::uint8_t recorded_stream(const OpGraph& graph, OpId op);
+/// What the time of an operation is charged to.
+inline constexpr std::array<const char*, 6> kRecordedRoles{"compute", "network", "nvlink",
+                                                           "storage", "host",    "other"};
+std::uint8_t recorded_role(OpRole role);
+
 /// The timeline: what the header of the text says of it, and a line for each bar.
 struct RecordedTimeline {
-  Json lanes, names, roles;
+  Json lanes, names, roles, calls;
   std::size_t bars = 0, left_out = 0;
   std::string lines;
 };
 RecordedTimeline record_timeline(const Recorded& run, const RecordingOptions& options,
                                  std::vector<std::string>& notes);
+
+/// What the length of the run hangs on. It has notes of its own.
+Json record_critical_path(const Recorded& run);
 
 /// Means over equal bins of time, as shares of the capacity.
 Json record_series(const Recorded& run);

@@ -15,7 +15,8 @@
 namespace trainyard {
 namespace {
 
-constexpr std::size_t kMostHeader = 64 * 1024 * 1024;  // bytes, as of any JSON file
+constexpr const char* kCriticalPath = "critical_path";  ///< a member that there may be
+constexpr std::size_t kMostHeader = 64 * 1024 * 1024;   // bytes, as of any JSON file
 
 /// Where in a file a fault is.
 struct Place {
@@ -80,9 +81,37 @@ void check_series(const Json& series, const Place& place) {
   }
 }
 
+void check_gain(const Json& value, const Place& place) {
+  if (!value.is_null()) check_amount(value, place);
+}
+
+void check_critical_path(const Json& path, const Place& place) {
+  constexpr std::array kCells{check_count,  check_text,   check_text, check_count,
+                              check_amount, check_amount, check_gain};
+  check_amount(member(path, "waiting_s", place), place.below("waiting_s"));
+  check_list(member(path, "segments", place), place.below("segments"),
+             [&](const Json& segment, const Place& at) {
+               if (!segment.is_array() || segment.items().size() != kCells.size())
+                 at.fail("is no list of rank, name, role, number, start, duration and gain");
+               for (std::size_t i = 0; i < kCells.size(); ++i)
+                 kCells[i](segment.items()[i], at.below(i));
+             });
+  check_rows(member(path, "labels", place),
+             {{"name", check_text},
+              {"role", check_text},
+              {"stream", check_text},
+              {"time_s", check_amount},
+              {"share", check_amount},
+              {"gain_s", check_gain},
+              {"gain_10_percent_s", check_gain}},
+             place.below("labels"));
+  check_list(member(path, "notes", place), place.below("notes"), check_text);
+}
+
 /// How many of each a bar may name.
 struct Limits {
   std::uint64_t lanes, names, roles;
+  std::optional<std::uint64_t> calls;  ///< nothing: bars have no call
 };
 
 Limits check_header(const Json& header, const Place& place) {
@@ -122,8 +151,23 @@ Limits check_header(const Json& header, const Place& place) {
               {"storage_s", check_amount},
               {"bubble_s", check_amount}},
              place.below("accounts"));
-  return {get("lanes").items().size(), check_list(get("names"), place.below("names"), check_text),
-          check_list(get("roles"), place.below("roles"), check_text)};
+  if (const Json* path = header.find(kCriticalPath))
+    check_critical_path(*path, place.below(kCriticalPath));
+  Limits limits{get("lanes").items().size(),
+                check_list(get("names"), place.below("names"), check_text),
+                check_list(get("roles"), place.below("roles"), check_text),
+                {}};
+  if (const Json* calls = header.find("calls"); calls != nullptr) {
+    check_rows(*calls,
+               {{"operation", check_text},
+                {"bytes", check_amount},
+                {"ranks", check_count},
+                {"algorithm", check_text},
+                {"protocol", check_text}},
+               place.below("calls"));
+    limits.calls = calls->items().size();
+  }
+  return limits;
 }
 
 template <class Number>
@@ -150,10 +194,11 @@ class BarReader {
     take(after);
     return value;
   }
-  std::optional<double> number_or_null(char after) {
+  template <class Number>
+  std::optional<Number> number_or_null(char after) {
     constexpr std::string_view kNull = "null";
     if (!std::string_view(next_, static_cast<std::size_t>(end_ - next_)).starts_with(kNull))
-      return number<double>(after);
+      return number<Number>(after);
     next_ += kNull.size();
     take(after);
     return std::nullopt;
@@ -173,9 +218,11 @@ std::optional<RecordedBar> parse_bar(std::string_view line, const Limits& limits
     *index = reader.number<std::uint64_t>(',');
   bar.start = reader.number<double>(',');
   bar.duration = reader.number<double>(',');
-  bar.bytes = reader.number_or_null(']');
+  bar.bytes = reader.number_or_null<double>(limits.calls ? ',' : ']');
+  if (limits.calls) bar.call = reader.number_or_null<std::uint64_t>(']');
   const bool known =
       bar.lane < limits.lanes && bar.name < limits.names && bar.role < limits.roles &&
+      (!bar.call || *bar.call < *limits.calls) &&
       bar.number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!reader.whole() || !known) return std::nullopt;
   return bar;
@@ -184,6 +231,7 @@ std::optional<RecordedBar> parse_bar(std::string_view line, const Limits& limits
 /// The columns of a timeline.
 class Columns {
  public:
+  explicit Columns(bool with_call) : with_call_(with_call) {}
   void add(const RecordedBar& bar) {
     const std::array<Json, kKeys.size()> cells{Json(std::size_t{bar.lane}),
                                                Json(std::size_t{bar.name}),
@@ -191,12 +239,12 @@ class Columns {
                                                Json(std::size_t{bar.number}),
                                                Json(bar.start),
                                                Json(bar.duration),
-                                               bar.bytes ? Json(*bar.bytes) : Json()};
-    for (std::size_t c = 0; c < cells.size(); ++c) columns_[c].push_back(cells[c]);
+                                               bar.bytes ? Json(*bar.bytes) : Json(),
+                                               bar.call ? Json(std::size_t{*bar.call}) : Json()};
+    for (std::size_t c = 0; c < count(); ++c) columns_[c].push_back(cells[c]);
   }
   void move_into(Json& timeline) {
-    for (std::size_t c = 0; c < kKeys.size(); ++c)
-      timeline[kKeys[c]] = Json(std::move(columns_[c]));
+    for (std::size_t c = 0; c < count(); ++c) timeline[kKeys[c]] = Json(std::move(columns_[c]));
   }
   static RecordedBar at(const Json& timeline, std::size_t i) {
     const auto cell = [&](const char* key) -> const Json& {
@@ -206,24 +254,28 @@ class Columns {
       return static_cast<std::uint64_t>(cell(key).as_integer());
     };
     const Json& bytes = cell("bytes");
+    const bool has_call = timeline.find("call") != nullptr && !cell("call").is_null();
     return {index("lane"),
             index("name"),
             index("role"),
             index("number"),
             cell("start_s").as_number(),
             cell("duration_s").as_number(),
-            bytes.is_null() ? std::nullopt : std::optional(bytes.as_number())};
+            bytes.is_null() ? std::nullopt : std::optional(bytes.as_number()),
+            has_call ? std::optional(index("call")) : std::nullopt};
   }
 
  private:
-  static constexpr std::array<const char*, 7> kKeys{"lane",    "name",       "role", "number",
-                                                    "start_s", "duration_s", "bytes"};
+  static constexpr std::array<const char*, 8> kKeys{"lane",    "name",       "role",  "number",
+                                                    "start_s", "duration_s", "bytes", "call"};
+  std::size_t count() const { return kKeys.size() - (with_call_ ? 0 : 1); }
+  bool with_call_;
   std::array<Json::Array, kKeys.size()> columns_;
 };
 
 Json parse_timeline(std::string_view lines, Json& header, const Limits& limits,
                     const std::string& file) {
-  Columns columns;
+  Columns columns(limits.calls.has_value());
   std::size_t bars = 0;
   RecordedBar before;
   for (; !lines.empty(); ++bars) {
@@ -243,6 +295,7 @@ Json parse_timeline(std::string_view lines, Json& header, const Limits& limits,
         fmt::format("holds {} bars and should hold {}", bars, header.at("bars").as_integer()));
   Json timeline = Json::object();
   for (const char* key : {"lanes", "names", "roles"}) timeline[key] = std::move(header[key]);
+  if (limits.calls) timeline["calls"] = std::move(header["calls"]);
   columns.move_into(timeline);
   for (const char* key : {"bars", "left_out"}) timeline[key] = std::move(header[key]);
   return timeline;
@@ -260,7 +313,7 @@ double duration_between(double start, double finish) {
   return duration;
 }
 
-void append_bar(const RecordedBar& bar, std::string& text) {
+void append_bar(const RecordedBar& bar, bool with_call, std::string& text) {
   char before = '[';
   const auto append = [&](auto value) {
     text += before;
@@ -270,11 +323,15 @@ void append_bar(const RecordedBar& bar, std::string& text) {
   for (const std::uint64_t index : {bar.lane, bar.name, bar.role, bar.number}) append(index);
   append(bar.start);
   append(bar.duration);
-  if (bar.bytes) {
-    append(*bar.bytes);
-  } else {
-    text += ",null";
-  }
+  const auto append_or_null = [&](const auto& value) {
+    if (value) {
+      append(*value);
+    } else {
+      text += ",null";
+    }
+  };
+  append_or_null(bar.bytes);
+  if (with_call) append_or_null(bar.call);
   text += "]\n";
 }
 
@@ -283,12 +340,16 @@ std::string recording_text(const Json& recording) {
   Json header = Json::object();
   header["schema_version"] = Json(kRecordingVersion);
   for (const char* key : {"end_s", "notes"}) header[key] = recording.at(key);
-  for (const char* key : {"lanes", "names", "roles", "bars", "left_out"})
-    header[key] = timeline.at(key);
+  for (const char* key : {"lanes", "names", "roles"}) header[key] = timeline.at(key);
+  const Json* calls = timeline.find("calls");
+  if (calls != nullptr) header["calls"] = *calls;
+  for (const char* key : {"bars", "left_out"}) header[key] = timeline.at(key);
   for (const char* key : kAsTheyAre) header[key] = recording.at(key);
+  if (const Json* path = recording.find(kCriticalPath)) header[kCriticalPath] = *path;
   std::string text = dump_json(header, -1) + "\n";
   const std::size_t bars = timeline.at("lane").items().size();
-  for (std::size_t i = 0; i < bars; ++i) append_bar(Columns::at(timeline, i), text);
+  for (std::size_t i = 0; i < bars; ++i)
+    append_bar(Columns::at(timeline, i), calls != nullptr, text);
   return text;
 }
 
@@ -308,6 +369,7 @@ Json parse_recording(std::string_view text, const std::string& file) {
   for (const char* key : {"end_s", "notes"}) recording[key] = std::move(header[key]);
   recording["timeline"] = std::move(timeline);
   for (const char* key : kAsTheyAre) recording[key] = std::move(header[key]);
+  if (Json* path = header.find(kCriticalPath)) recording[kCriticalPath] = std::move(*path);
   return recording;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -13,14 +12,8 @@
 #include "sim/recording_text.hpp"
 
 namespace trainyard {
-namespace {
 
-constexpr std::array<const char*, 7> kStreams{"compute",    "tensor",  "pipeline", "data",
-                                              "collective", "storage", "host"};
-constexpr std::array<const char*, 6> kRoles{"compute", "network", "nvlink",
-                                            "storage", "host",    "other"};
-
-std::uint8_t stream_of(const OpGraph& graph, OpId op) {
+std::uint8_t recorded_stream(const OpGraph& graph, OpId op) {
   if (graph.kind(op) == OpKind::kCompute) return 0;
   switch (graph.purpose(op)) {
     case OpRole::kTensorComm:
@@ -39,7 +32,7 @@ std::uint8_t stream_of(const OpGraph& graph, OpId op) {
   }
 }
 
-std::uint8_t role_of(OpRole role) {
+std::uint8_t recorded_role(OpRole role) {
   if (is_network(role)) return 1;
   switch (role) {
     case OpRole::kCompute:
@@ -54,6 +47,8 @@ std::uint8_t role_of(OpRole role) {
       return 5;
   }
 }
+
+namespace {
 
 /// A record on one of the GPUs that take part in it.
 struct Bar {
@@ -173,7 +168,7 @@ class TimelineRecorder {
       each_rank(op, [&](std::size_t rank) {
         if (kept_[rank] == 0) return;
         bars_.push_back({static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(op.index()),
-                         iteration, 0, stream_of(run_.graph, op), run_.timeline.start(record),
+                         iteration, 0, recorded_stream(run_.graph, op), run_.timeline.start(record),
                          run_.timeline.finish(record)});
       });
     });
@@ -227,27 +222,50 @@ class TimelineRecorder {
   }
 
   RecordedTimeline written() {
-    RecordedTimeline out{lanes_json(), Json::array(),       Json::array(),
-                         bars_.size(), all_ - bars_.size(), {}};
-    for (const char* role : kRoles) out.roles.push_back(Json(role));
+    RecordedTimeline out{lanes_json(),
+                         Json::array(),
+                         Json::array(),
+                         Json::array(),
+                         bars_.size(),
+                         all_ - bars_.size(),
+                         {}};
+    for (const char* role : kRecordedRoles) out.roles.push_back(Json(role));
     std::map<std::string_view, std::size_t> names;
+    std::map<const LoweredCall*, std::size_t> calls;
     for (const Bar& bar : bars_) {
       const OpId op(bar.op);
       const auto [name, is_new] = names.try_emplace(run_.graph.label_of(op), names.size());
       if (is_new) out.names.push_back(Json(name->first));
-      append_bar(line_of(bar, name->second), out.lines);
+      RecordedBar line = line_of(bar, name->second);
+      if (const LoweredCall* call = run_.lowering.call_of(op); call != nullptr) {
+        const auto [number, is_new_call] = calls.try_emplace(call, calls.size());
+        if (is_new_call) out.calls.push_back(call_json(*call));
+        line.call = number->second;
+      }
+      append_bar(line, true, out.lines);
     }
     return out;
+  }
+
+  static Json call_json(const LoweredCall& call) {
+    Json one = Json::object();
+    one["operation"] = Json(collective_name(call.op));
+    one["bytes"] = Json(call.bytes.si());
+    one["ranks"] = Json(call.ranks);
+    one["algorithm"] = Json(call.algorithm);
+    one["protocol"] = Json(call.protocol);
+    return one;
   }
 
   RecordedBar line_of(const Bar& bar, std::size_t name) const {
     const OpId op(bar.op);
     RecordedBar line{bar.lane,
                      name,
-                     role_of(run_.graph.role(op)),
+                     recorded_role(run_.graph.role(op)),
                      std::uint64_t{run_.graph.number(op)} + bar.iteration,
                      bar.start,
                      duration_between(bar.start, bar.finish),
+                     std::nullopt,
                      std::nullopt};
     if (run_.graph.kind(op) == OpKind::kFlow) line.bytes = run_.graph.work(op);
     return line;
@@ -259,9 +277,9 @@ class TimelineRecorder {
       const RecordedRank& rank = run_.ranks[lane.rank];
       Json one = Json::object();
       one["rank"] = Json(std::size_t{lane.rank});
-      one["stream"] =
-          Json(lane.number == 0 ? std::string(kStreams[lane.stream])
-                                : fmt::format("{} {}", kStreams[lane.stream], lane.number + 1));
+      one["stream"] = Json(
+          lane.number == 0 ? std::string(kRecordedStreams[lane.stream])
+                           : fmt::format("{} {}", kRecordedStreams[lane.stream], lane.number + 1));
       one["stage"] = Json(rank.place.stage);
       one["stands_for"] = Json(std::lround(std::max(1.0, rank.stands_for)));
       lanes.push_back(std::move(one));

@@ -28,6 +28,10 @@ std::optional<Chart> iteration_time_chart(const NamedResults& runs);
 /// What ran when. A page keeps at most `most_bars` of a run: its first lanes.
 std::optional<Chart> timeline_chart(const Json& result, std::size_t most_bars);
 
+// critical.cpp
+/// What the length of the recorded iteration hangs on: labels by what shortening them gains.
+std::optional<Chart> critical_chart(const Json& result);
+
 // utilization.cpp
 std::optional<Chart> utilization_chart(const Json& result);
 

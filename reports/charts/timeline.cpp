@@ -61,6 +61,17 @@ Table sums(const Json& timeline, const Json& lanes, std::size_t bars) {
   return table;
 }
 
+// Of the lane on top, or why there is none.
+std::string path_summary(const Json& recording) {
+  const Json* path = recording.find("critical_path");
+  if (path == nullptr) return {};
+  if (!path->at("segments").items().empty())
+    return " The lane on top is the critical path, whatever GPU it is on.";
+  std::vector<std::string> notes;
+  for (const Json& note : path->at("notes").items()) notes.push_back(note.as_string());
+  return sentences(notes);
+}
+
 std::string summary(const Json& recording, std::size_t bars, std::size_t lanes) {
   const Json& timeline = recording.at("timeline");
   std::string text = fmt::format("{} operations in {} lanes over {}.", bars, lanes,
@@ -71,7 +82,7 @@ std::string summary(const Json& recording, std::size_t bars, std::size_t lanes) 
   const Json* left_out = timeline.find("left_out");
   if (left_out != nullptr && left_out->as_integer() > 0)
     text += fmt::format(" {} operations of other ranks were not kept.", left_out->as_integer());
-  return text + sentences(recording_notes(recording, false));
+  return text + sentences(recording_notes(recording, false)) + path_summary(recording);
 }
 
 Json first(const Json& column, std::size_t count) {
@@ -100,6 +111,8 @@ std::optional<Chart> timeline_chart(const Json& result, std::size_t most_bars) {
   for (const char* key : {"names", "roles"}) chart.more[key] = timeline->at(key);
   for (const char* key : {"lane", "name", "role", "number", "start_s", "duration_s", "bytes"})
     chart.more[key] = first(timeline->at(key), bars);
+  if (const Json* path = recording->find("critical_path"))
+    chart.more["path"] = path->at("segments");
   chart.tables = {sums(*timeline, chart.more["lanes"], bars)};
   return chart;
 }

@@ -25,6 +25,25 @@
     return from;
   }
 
+  // The critical path as a lane before all others, whose bars know their rank and gain.
+  function addPath(data) {
+    const path = data.path ?? [];
+    if (path.length === 0) return;
+    delete data.path;  // once: the data may be looked at again
+    data.gain = path.map((segment) => segment[6]);
+    data.pathRank = path.map((segment) => segment[0]);
+    data.lanes.unshift({label: 'critical path', path: true});
+    const numberIn = (list, text) =>
+      list.includes(text) ? list.indexOf(text) : list.push(text) - 1;
+    data.lane = [...path.map(() => 0), ...data.lane.map((lane) => lane + 1)];
+    data.name = [...path.map((segment) => numberIn(data.names, segment[1])), ...data.name];
+    data.role = [...path.map((segment) => numberIn(data.roles, segment[2])), ...data.role];
+    data.number = [...path.map((segment) => segment[3]), ...data.number];
+    data.start_s = [...path.map((segment) => segment[4]), ...data.start_s];
+    data.duration_s = [...path.map((segment) => segment[5]), ...data.duration_s];
+    data.bytes = [...path.map(() => null), ...data.bytes];
+  }
+
   // Bars as typed arrays; for each role the numbers of its bars, lane by lane.
   function prepare(data) {
     const start = Float64Array.from(data.start_s);
@@ -211,6 +230,12 @@
     return next < to && source.start[next] <= time + reach && !isHidden(view, next) ? next : -1;
   }
 
+  // Of a bar of the critical path.
+  function gainOf(data, i) {
+    const gain = data.lanes[data.lane[i]].path ? data.gain[i] : null;
+    return gain === null ? null : format.quantity(gain, 's');
+  }
+
   function linesOf(view, i) {
     const {data} = view;
     const lane = data.lanes[data.lane[i]];
@@ -218,8 +243,10 @@
       ['number', data.number[i]], ['start', format.quantity(data.start_s[i], 's')],
       ['duration', format.quantity(data.duration_s[i], 's')],
       ['bytes', data.bytes[i] === null ? null : format.quantity(data.bytes[i], 'B')],
-      ['rank', lane.rank], ['stream', lane.stream], ['stage', lane.stage],
+      ['rank', lane.path ? data.pathRank[i] : lane.rank], ['stream', lane.stream],
+      ['stage', lane.stage],
       ['role', data.roles[data.role[i]]],
+      ['gain if it took no time', gainOf(data, i)],
       ['stands for', lane.stands_for > 1 ? `${lane.stands_for} ranks` : null],
     ];
     return lines.filter(([, value]) => value !== null && value !== undefined)
@@ -334,6 +361,8 @@
     view.chart.on('datazoom', () => remember(view));
   }
 
+  const gpuLanes = (view) => view.data.lanes.filter((lane) => !lane.path);
+
   // By stage: the first rank of it. Ranks of one tensor group do the same at the same time, and would
   // fill the first screen.
   function firstOfStages(lanes) {
@@ -346,8 +375,8 @@
 
   function chooseLanes(view) {
     const {lanes} = view.data;
-    const firsts = firstOfStages(lanes);
-    const fits = (lane) => (view.state.stream === '' || lane.stream === view.state.stream) &&
+    const firsts = firstOfStages(gpuLanes(view));
+    const fits = (lane) => lane.path || (view.state.stream === '' || lane.stream === view.state.stream) &&
       (view.state.rank === '' || String(lane.rank) === view.state.rank ||
         (view.state.rank === kStages && firsts.get(lane.stage) === lane.rank));
     const chosen = lanes.map((_, i) => i).filter((i) => fits(lanes[i]));
@@ -356,7 +385,7 @@
   }
 
   function choices(view, label, key, first) {
-    const values = [...new Set(view.data.lanes.map((lane) => lane[key]))];
+    const values = [...new Set(gpuLanes(view).map((lane) => lane[key]))];
     if (values.length < 2) {
       view.state[key] = '';
       return;
@@ -366,8 +395,8 @@
   }
 
   function rankChoices(view) {
-    const stages = firstOfStages(view.data.lanes).size;
-    const ranks = new Set(view.data.lanes.map((lane) => lane.rank)).size;
+    const stages = firstOfStages(gpuLanes(view)).size;
+    const ranks = new Set(gpuLanes(view).map((lane) => lane.rank)).size;
     choices(view, 'Rank', 'rank',
       stages > 1 && ranks > stages ? [[kStages, 'first of each stage']] : []);
   }
@@ -378,6 +407,7 @@
     option,
     setup(view) {
       registerShape();
+      addPath(view.data);
       view.source = sources.push(prepare(view.data)) - 1;
       view.window = {t0: 0, t1: view.data.end_s};
       view.top = 0;
@@ -401,7 +431,8 @@
       const {columns, lanes, names, roles, lane, name, role, number, start_s, duration_s, bytes} =
         view.data;
       return {columns, rows: lane.map((one, i) => [lanes[one].label, names[name[i]],
-        roles[role[i]], number[i], start_s[i], duration_s[i], bytes[i]])};
+        roles[role[i]], number[i], start_s[i], duration_s[i], bytes[i]])
+        .filter((_, i) => !lanes[lane[i]].path)};
     },
   });
 })();

@@ -194,7 +194,27 @@ async function shares({build, folder, open}) {
     [bin * 7, ...columns.map((column) => column.values[7])]);
 }
 
+// Two bars for each label, one on the other: its time on the path, and the gain that was chosen.
+async function critical({build, folder, open}) {
+  const document = fixtures.run({recording: fixtures.recording({path: true})});
+  const page = await open(fixtures.writePage(build, folder, 'critical', document));
+  await drawAll(page);
+  const id = 'run-1-critical';
+  const values = async () => (await optionOf(page, id)).series.map((one) =>
+    one.data.map((bar) => bar.value));
+  assert.deepEqual(await values(), [[3.5, 0.4375], [1.25, 0]]);
+  await page.locator(`#${id} select`).selectOption('4');
+  assert.deepEqual(await values(), [[3.5, 0.4375], [0.3, 0]]);
+  assert.match(await page.locator(`#${id} .summary`).textContent(),
+    /takes 3\.938 s in 8 segments: forward \(compute\) is 88\.9% of it, and without it the run/);
+  const lines = (await downloadCsv(page, id)).trimEnd().split('\n').slice(1);
+  assert.deepEqual(lines, [`forward (compute),3.5,${3.5 / 3.9375},1.25,0.3`,
+    `"all-reduce (data, network)",0.4375,${0.4375 / 3.9375},,`]);
+  await page.context().close();
+}
+
 await withBrowser(async (context) => {
+  await critical(context);
   await network(context);
   await largeNetwork(context);
   await collectives(context);

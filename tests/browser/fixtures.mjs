@@ -114,11 +114,25 @@ function accounts(ranks) {
     host_s: 0.05, storage_s: 0.02, bubble_s: 0.4675 - 0.05 * rank}));
 }
 
-export function recording({text = '', size = {}, links = {}} = {}) {
+// From stage to stage, then the all-reduce of the last one; the last segment's gain was left out.
+export function criticalPath(text = '') {
+  const segments = Array.from({length: 7}, (_, i) =>
+    [i, `forward${text}`, 'compute', i, 0.5 * i, 0.5, i === 6 ? 0.25 : 0]);
+  return {waiting_s: 0, segments: [...segments, [7, `all-reduce${text}`, 'network', 0, 3.5, 0.4375,
+    null]],
+  labels: [
+    {name: `forward${text}`, role: 'compute', stream: 'compute', time_s: 3.5, share: 3.5 / 3.9375,
+      gain_s: 1.25, gain_10_percent_s: 0.3},
+    {name: `all-reduce${text}`, role: 'network', stream: 'data', time_s: 0.4375,
+      share: 0.4375 / 3.9375, gain_s: null, gain_10_percent_s: null}],
+  notes: [`what a gain is${text}`]};
+}
+
+export function recording({text = '', size = {}, links = {}, path = false} = {}) {
   const {nodes, links: all} = network({text, ...links});
   return {end_s: 3.9375, notes: [`one tensor rank stands for 8${text}`],
     timeline: timeline({text, ...size}), series: series(text), links: all, nodes,
-    links_left_out: 0, accounts: accounts(8)};
+    links_left_out: 0, accounts: accounts(8), ...(path ? {critical_path: criticalPath(text)} : {})};
 }
 
 export function run(more = {}) {

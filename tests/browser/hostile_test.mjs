@@ -46,8 +46,10 @@ await withBrowser(async ({build, folder, open}) => {
       holds: true, hangs_on: [{pointer: hostile, runs: [hostile], value: hostile, tried: hostile,
         range: [hostile, hostile], outside: true, change: [0.1, 0.2], breaks: true}]}]}};
   const documents = {
-    run: fixtures.run({name: hostile, recording: fixtures.recording({text: hostile})}),
-    filled: fixtures.fill(fixtures.run(), hostile, spared),
+    run: fixtures.run({name: hostile,
+      recording: fixtures.recording({text: hostile, path: true})}),
+    filled: fixtures.fill(fixtures.run({recording: fixtures.recording({path: true})}), hostile,
+      spared),
     large: fixtures.run({recording: fixtures.recording({text: hostile, links: {leaves: 20}})}),
     waits, comparison,
     collectives: fixtures.collectives(hostile),

@@ -21,7 +21,8 @@ function trainyard({build, folder}, ...words) {
 const near = (a, b) => assert.ok(Math.abs(a / b - 1) < 1e-9, `${a} instead of ${b}`);
 const close = (page) => page.context().close();
 
-// GPT-3 on 128 GPUs: every number of the table of shares, and the bar in the middle of a lane.
+// GPT-3 on 128 GPUs: every number of the table of shares, and the bar in the middle of a lane
+// below the critical path.
 async function aRun(context) {
   const out = join(context.folder, 'run');
   trainyard(context, 'run', join(scenarios, 'scale/gpt3-1024.json'), '--set', 'cluster.servers=16',
@@ -31,7 +32,8 @@ async function aRun(context) {
   await drawAll(page);
   assert.deepEqual(await page.evaluate(() =>
     [...document.querySelectorAll('figure')].map((figure) => figure.id)),
-  ['run-1-job-time', 'run-1-stage-time', 'run-1-timeline', 'run-1-utilization', 'run-1-network']);
+  ['run-1-job-time', 'run-1-stage-time', 'run-1-timeline', 'run-1-critical', 'run-1-utilization',
+    'run-1-network']);
   const [, row] = (await downloadCsv(page, 'run-1-job-time')).trimEnd().split('\n');
   const cells = row.replace(/"[^"]*"/, 'name').split(',').slice(1).map(Number);
   const {metrics} = result;
@@ -54,7 +56,7 @@ async function aBar(page, out) {
   const [x, y] = await page.evaluate(([time]) => {
     const {chart, plot: box} = document.getElementById('run-1-timeline').view;
     const {left, top} = box.getBoundingClientRect();
-    const [dx, dy] = chart.convertToPixel('grid', [time, 0]);
+    const [dx, dy] = chart.convertToPixel('grid', [time, 1]);
     return [left + dx, top + dy];
   }, [bar[4] + bar[5] / 2]);
   await page.mouse.move(x, y);

@@ -216,6 +216,30 @@ async function tooMany({build, folder, open}) {
   assert.equal(top, 5);
 }
 
+// The critical path is the first lane, whatever ranks and streams are chosen; its bars say their
+// rank and gain, and are not among the data of the others.
+async function pathOnTop({build, folder, open}) {
+  const document = fixtures.run({recording: fixtures.recording({path: true})});
+  const page = await open(fixtures.writePage(build, folder, 'path', document));
+  await drawAll(page);
+  const shown = () => page.evaluate((figure) =>
+    document.getElementById(figure).view.chart.getOption().yAxis[0].data, id);
+  assert.equal((await shown()).length, 25);
+  assert.equal((await shown())[0], 'critical path');
+  const texts = await hover(page, 3.2, 0);
+  assert.equal(texts[0], 'forward');
+  assert.deepEqual(pairs(texts), {number: '6', start: '3 s', duration: '500 ms', rank: '6',
+    role: 'compute', 'gain if it took no time': '250 ms'});
+  assert.equal(pairs(await hover(page, 3.7, 0))['gain if it took no time'], undefined);
+  assert.equal(pairs(await hover(page, 3.7, 6)).rank, '1');
+  await page.locator(`#${id} select[name=stream]`).selectOption('compute');
+  await page.locator(`#${id} select[name=rank]`).selectOption('3');
+  assert.deepEqual(await shown(), ['critical path', 'rank 3 compute']);
+  assert.ok(!(await page.locator(`#${id} select[name=rank]`).textContent()).includes('undefined'));
+  await csvEqualsData(page, document);
+  await page.context().close();
+}
+
 await withBrowser(async (context) => {
   const document = fixtures.run();
   const page = await context.open(
@@ -232,6 +256,7 @@ await withBrowser(async (context) => {
     fixtures.writePage(context.build, context.folder, 'pairs', twoRanksToAStage()));
   await drawAll(pairs);
   await firstOfStages(pairs);
+  await pathOnTop(context);
   await busyLanes(context);
   await tooMany(context);
 });

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/gzip.hpp"
+#include "sim/json.hpp"
 #include "tests/golden/command.hpp"
 
 namespace trainyard::testing {
@@ -54,8 +55,8 @@ class Recordings : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-const std::set<std::string> kOfARun{"accounts.csv", "links.csv", "series/utilization.csv",
-                                    "timeline.jsonl.gz"};
+const std::set<std::string> kOfARun{"accounts.csv", "critical_labels.csv",    "critical_path.csv",
+                                    "links.csv",    "series/utilization.csv", "timeline.jsonl.gz"};
 
 TEST_F(Recordings, StandBesideTheResult) {
   run_ok({"run", "small.json", "--out", "o"});
@@ -66,6 +67,12 @@ TEST_F(Recordings, StandBesideTheResult) {
                                               "carried_bytes,load\nserver0/nic0,switch1.0,0,up,"));
   EXPECT_THAT(all.at("accounts.csv"), StartsWith("rank,stage,stands_for,compute_s,network_s,"
                                                  "nvlink_s,host_s,storage_s,bubble_s\n0,0,1,"));
+  EXPECT_THAT(
+      all.at("critical_path.csv"),
+      StartsWith("rank,name,role,number,start_s,duration_s,gain_s\n0,forward,compute,0,0.0,"));
+  EXPECT_THAT(all.at("critical_labels.csv"),
+              StartsWith("name,role,stream,time_s,share,gain_s,gain_10_percent_s\nbackward,compute,"
+                         "compute,"));
   EXPECT_THAT(all.at("series/utilization.csv"),
               StartsWith("time_s,gpu,nvlink,nic_out,nic_in,host_cpu_network,host_memory\n0.0,"));
 }
@@ -135,6 +142,23 @@ TEST_F(Recordings, AreNotNeededForAReport) {
   run_ok({"report", "o"});
   for (const std::string& name : kOfARun) EXPECT_EQ(files("o").count(name), 0U) << name;
   EXPECT_EQ(files("o").count("report.html"), 1U);
+}
+
+// As an earlier version of trainyard wrote them.
+TEST_F(Recordings, MayHaveNoCriticalPath) {
+  run_ok({"run", "small.json", "--out", "o"});
+  std::string text = gunzip(folder_.read("o/timeline.jsonl.gz"), std::size_t{1} << 26, "o");
+  const std::size_t end = text.find('\n');
+  Json header = parse_json(text.substr(0, end), "header");
+  header.erase("critical_path");
+  folder_.write("o/timeline.jsonl.gz", gzip(dump_json(header, -1) + text.substr(end)));
+  run_ok({"report", "o"});
+  const auto all = files("o");
+  EXPECT_EQ(all.count("critical_path.csv"), 0U);
+  EXPECT_EQ(all.count("critical_labels.csv"), 0U);
+  EXPECT_EQ(all.count("accounts.csv"), 1U);
+  EXPECT_THAT(all.at("report.html"), HasSubstr("data-chart=\"timeline\""));
+  EXPECT_THAT(all.at("report.html"), ::testing::Not(HasSubstr("data-chart=\"critical\"")));
 }
 
 TEST_F(Recordings, ThatAreDamagedAreOneClearError) {

@@ -82,6 +82,32 @@ TEST(RecordingText, RefusesBarsThatAreNone) {
         << damaged;
 }
 
+// Which call of a collective a bar is part of: in recordings that list calls, and only there.
+TEST(RecordingText, CallsComeBackAndAreChecked) {
+  Json recording = small_recording();
+  Json& timeline = recording["timeline"];
+  const Json without = timeline;
+  timeline = Json::object();
+  for (const auto& [key, value] : without.members()) {
+    if (key == "lane")
+      timeline["calls"] = parse_json(R"([{"operation": "all_reduce", "bytes": 8.0, "ranks": 4,
+                                          "algorithm": "ring", "protocol": "simple"}])",
+                                     "calls");
+    if (key == "bars") timeline["call"] = parse_json("[null, 0]", "call");
+    timeline[key] = value;
+  }
+  const std::string text = recording_text(recording),
+                    bar = "[1,1,1,0,0.30000000000000004,0.2,1024,0]";
+  EXPECT_EQ(parse_recording(text, "t.gz"), recording);
+  EXPECT_THAT(text, HasSubstr("\n[0,0,0,3,0,0.1,null,null]\n" + bar + "\n"));
+  for (const char* damaged :
+       {"[1,1,1,0,0.30000000000000004,0.2,1024,1]", "[1,1,1,0,0.30000000000000004,0.2,1024,-1]",
+        "[1,1,1,0,0.30000000000000004,0.2,1024]", "[1,1,1,0,0.30000000000000004,0.2,1024,0,0]"})
+    EXPECT_EQ(refusal(with(text, bar, damaged)),
+              "line 3: is no bar of the lanes, names and roles in the first line");
+  EXPECT_EQ(refusal(with(text, "\"ring\"", "7")), "/calls/0/algorithm: is no text");
+}
+
 TEST(RecordingText, RefusesWhatIsNotWhole) {
   const std::string text = recording_text(small_recording());
   EXPECT_EQ(refusal(text.substr(0, text.size() - 1)), "line 3: is cut off");
@@ -137,6 +163,53 @@ TEST(RecordingText, RefusesRowsThatLackAnything) {
       changed = row;
     }
   }
+}
+
+Json with_critical_path() {
+  Json recording = small_recording();
+  recording["critical_path"] = parse_json(R"({"waiting_s": 0.0,
+    "segments": [[0, "forward", "compute", 3, 0.0, 0.1, 0.05], [1, "send", "network", 0, 0.1, 0.4, null]],
+    "labels": [{"name": "forward", "role": "compute", "stream": "compute", "time_s": 0.1,
+                "share": 0.2, "gain_s": 0.05, "gain_10_percent_s": 0.01},
+               {"name": "send", "role": "network", "stream": "data", "time_s": 0.4, "share": 0.8,
+                "gain_s": null, "gain_10_percent_s": null}],
+    "notes": ["A gain is a gain."]})",
+                                          "by hand");
+  return recording;
+}
+
+// Recordings may have it or not.
+TEST(RecordingText, ACriticalPathComesBack) {
+  const Json recording = with_critical_path();
+  const std::string text = recording_text(recording);
+  EXPECT_EQ(parse_recording(text, "t.gz"), recording);
+  EXPECT_EQ(recording_text(parse_recording(text, "t.gz")), text);
+  EXPECT_EQ(parse_recording(recording_text(small_recording()), "t.gz").find("critical_path"),
+            nullptr);
+}
+
+TEST(RecordingText, RefusesACriticalPathThatIsNone) {
+  const std::string text = recording_text(with_critical_path());
+  const auto changed = [&](const char* from, const char* to) {
+    return refusal(with(text, from, to));
+  };
+  const std::string row = "is no list of rank, name, role, number, start, duration and gain";
+  EXPECT_EQ(changed("[1,\"send\",", "[\"send\","), "/critical_path/segments/1: " + row);
+  EXPECT_EQ(changed("[1,\"send\",", "[-1,\"send\","),
+            "/critical_path/segments/1/0: is no whole number from 0 on");
+  EXPECT_EQ(changed("0.1,0.05]", "0.1,\"x\"]"),
+            "/critical_path/segments/0/6: is no number from 0 on");
+  EXPECT_EQ(changed("0.1,0.4,null]", "null,0.4,null]"),
+            "/critical_path/segments/1/4: is no number from 0 on");
+  EXPECT_EQ(changed("\"stream\":\"data\",", ""), "/critical_path/labels/1: has no \"stream\"");
+  EXPECT_EQ(changed("\"gain_s\":0.05", "\"gain_s\":-0.05"),
+            "/critical_path/labels/0/gain_s: is no number from 0 on");
+  EXPECT_EQ(changed("\"waiting_s\":0.0,", ""), "/critical_path: has no \"waiting_s\"");
+  EXPECT_EQ(changed("[\"A gain is a gain.\"]", "[1]"), "/critical_path/notes/0: is no text");
+  Json header = parse_json(text.substr(0, text.find('\n')), "header");
+  header["critical_path"] = Json(1);
+  EXPECT_EQ(refusal(dump_json(header, -1) + text.substr(text.find('\n'))),
+            "/critical_path: is no object");
 }
 
 TEST(RecordingText, RefusesSeriesOfAnotherLength) {
