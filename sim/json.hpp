@@ -1,7 +1,7 @@
 // A JSON value that keeps the order of its members, and the text form of it.
 //
-// The only file pair that knows the JSON library. Everything else reads and writes scenarios
-// through sim/archive.hpp and results through this type.
+// This and sim/json_stream.cpp alone know the JSON library. Everything else reads and writes
+// scenarios through sim/archive.hpp and results through this type.
 #pragma once
 
 #include <cstdint>

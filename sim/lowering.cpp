@@ -34,6 +34,7 @@ OpId Lowering::send(Rank from, Rank to, Bytes bytes, OpRole role, std::string_vi
   if (!path.valid()) path = graph_.add_path(routes_.message(from, to));
   const OpId op = graph_.add_flow(from, path, bytes, role, graph_.label(label), number);
   graph_.set_purpose(op, purpose);
+  if (capturing_) noted_.push_back({op, {}, from, to, bytes, std::string(label)});
   return op;
 }
 
@@ -122,12 +123,34 @@ std::vector<OpId> Lowering::collective(const CollectiveCall& call, std::span<con
                                        Fidelity fidelity) {
   require(entry.size() == call.group->size(), "one entry per rank of the group");
   if (call.group->size() == 1) return {entry.begin(), entry.end()};
+  if (capturing_) {
+    const OpId all = graph_.add_join(call.role);
+    for (const OpId before : entry) graph_.add_edge(before, all);
+    noted_.push_back(
+        {all, call, Rank(), Rank(), call.bytes, std::string(collective_name(call.op))});
+    return std::vector<OpId>(entry.size(), all);
+  }
   Chosen& chosen = choose(call);
   chosen.choice.calls += std::size_t{graph_.iterations()} * call.groups;
   const std::size_t first = graph_.size();
   std::vector<OpId> exits = lower(call, graph_, chosen, entry, fidelity);
   for (std::size_t i = first; i < graph_.size(); ++i) graph_.set_purpose(OpId(i), call.role);
+  if (chosen.call == nullptr) chosen.call = remember(chosen.choice);
+  call_ops_.push_back({first, graph_.size(), chosen.call});
   return exits;
+}
+
+const LoweredCall* Lowering::remember(const CollectiveChoice& choice) {
+  LoweredCall call{choice.op, choice.bytes, choice.ranks, choice.algorithm, choice.protocol};
+  const auto it = std::find(calls_.begin(), calls_.end(), call);
+  return it != calls_.end() ? &*it : &calls_.emplace_back(std::move(call));
+}
+
+const LoweredCall* Lowering::call_of(OpId op) const {
+  const auto it =
+      std::upper_bound(call_ops_.begin(), call_ops_.end(), op.index(),
+                       [](std::size_t index, const CallOps& ops) { return index < ops.last; });
+  return it != call_ops_.end() && it->first <= op.index() ? it->call : nullptr;
 }
 
 Lowering::Tried Lowering::try_collective(const CollectiveCall& call, Fidelity fidelity) {

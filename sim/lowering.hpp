@@ -1,6 +1,7 @@
 // From workload to op graph: what generators call to add compute, messages and collectives.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,15 @@ struct CollectiveChoice {
   Seconds estimate;     ///< closed form on an idle network
   std::string refused;  ///< "sharp: reason; …" for algorithms that could not be used
   std::size_t calls = 0;
+};
+
+/// A call of a collective, as the operations that it became remember it.
+struct LoweredCall {
+  CollectiveOp op;
+  Bytes bytes;
+  std::size_t ranks = 0;
+  std::string algorithm, protocol;
+  friend bool operator==(const LoweredCall&, const LoweredCall&) = default;
 };
 
 /// What of a run is simulated once for several (engine.fold), and why not more.
@@ -55,6 +65,20 @@ class Lowering {
   /// Of everything random in the run; 1 until set.
   std::uint64_t seed() const { return seed_; }
   void set_seed(std::uint64_t seed) { seed_ = seed; }
+
+  /// From now on collectives and messages are only noted, for writing what a generator adds as a
+  /// trace (sim/trace_capture.hpp): a collective is one join of all its ranks.
+  void set_capturing() { capturing_ = true; }
+  /// A collective or a message that was noted.
+  struct Noted {
+    OpId op;
+    CollectiveCall call;  ///< without a group: a message
+    Rank from, to;
+    Bytes bytes;
+    std::string name;
+  };
+  /// In the order of operations.
+  const std::vector<Noted>& noted() const { return noted_; }
 
   /// The interned group of these ranks. They must be distinct, and those of one server adjacent.
   const Group& group(std::vector<Rank> ranks);
@@ -99,6 +123,9 @@ class Lowering {
   /// The closed form of the call as collective() would run it. Zero for groups of one.
   Seconds estimate(const CollectiveCall& call);
 
+  /// The call of a collective that the operation is part of; null where it is of none.
+  const LoweredCall* call_of(OpId op) const;
+
   /// Every distinct choice, in order of first use.
   std::vector<CollectiveChoice> choices() const;
 
@@ -106,13 +133,20 @@ class Lowering {
   /// Operation, bytes, ranks, servers: groups of one shape use one algorithm.
   using Shape = std::tuple<CollectiveOp, double, std::size_t, std::size_t>;
   using Key = std::tuple<CollectiveOp, double, std::size_t>;  ///< operation, bytes, group
+  /// Operations first … last-1 are of one call.
+  struct CallOps {
+    std::size_t first = 0, last = 0;
+    const LoweredCall* call = nullptr;
+  };
   struct Chosen {
     CollectiveChoice choice;
+    const LoweredCall* call = nullptr;  ///< as its operations remember it
     const Collective* algorithm = nullptr;
     Protocol protocol;
   };
   Chosen& choose(const CollectiveCall& call);
   Chosen choose_anew(const CollectiveCall& call);
+  const LoweredCall* remember(const CollectiveChoice& choice);
   std::vector<OpId> lower(const CollectiveCall& call, OpGraph& graph, const Chosen& chosen,
                           std::span<const OpId> entry, Fidelity fidelity);
   CollectiveContext context(OpGraph& graph, const Protocol& protocol, Fidelity fidelity);
@@ -123,6 +157,8 @@ class Lowering {
   Fidelity fidelity_, tensor_fidelity_;
   std::uint64_t seed_ = 1;
   bool folds_ = false;
+  bool capturing_ = false;
+  std::vector<Noted> noted_;
   std::map<std::vector<Rank>, std::unique_ptr<Group>> groups_;
   std::map<std::string, std::unique_ptr<Collective>> algorithms_;
   Folded folded_;
@@ -131,6 +167,8 @@ class Lowering {
   std::map<Key, Chosen> chosen_;
   std::map<std::pair<Rank, Rank>, PathId> messages_;
   std::vector<Key> order_;
+  std::deque<LoweredCall> calls_;  ///< distinct
+  std::vector<CallOps> call_ops_;  ///< in the order of the operations
 };
 
 }  // namespace trainyard

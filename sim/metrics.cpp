@@ -85,6 +85,20 @@ constexpr std::array kMetrics{
            false},
     Metric{"failures", "failures", "1", "failures that stopped the job, mean over the seeds",
            Show::kNumber},
+    Metric{"compute_time_s", "computing", "s",
+           "of a replayed trace: time in which at least one kernel runs on a GPU, mean over GPUs",
+           Show::kSeconds, false},
+    Metric{
+        "comm_time_s", "communicating", "s",
+        "of a replayed trace: time in which at least one collective or message of a GPU is under "
+        "way, from when its last rank joins, mean over GPUs",
+        Show::kSeconds, false},
+    Metric{"exposed_comm_time_s", "… exposed", "s",
+           "part of comm_time_s in which no kernel of the GPU runs", Show::kSeconds, false},
+    Metric{"sent_bytes", "bytes sent per GPU", "B",
+           "of a replayed trace: messages, and of collectives what a bandwidth-optimal algorithm "
+           "sends (all_reduce 2(n-1)/n of the buffer, others (n-1)/n), mean over GPUs",
+           Show::kBytes, false},
     Metric{"exposed_comm_fraction", "exposed communication", "1",
            "share of an iteration, mean over GPUs, in which a GPU's compute stream waited for "
            "communication: network and NVLink",

@@ -51,6 +51,14 @@ void Probe::fields(Archive& ar) {
            "one of: steps, flow, analytic");
 }
 
+std::vector<Rank> Job::ranks(const Cluster& cluster) const {
+  const auto per_server = static_cast<std::size_t>(cluster.server.gpus);
+  std::vector<Rank> all;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(server_count(cluster)) * per_server; ++i)
+    all.emplace_back(static_cast<std::size_t>(first_server) * per_server + i);
+  return all;
+}
+
 void Scenario::fields(Archive& ar) {
   ar("$schema", schema, "JSON Schema for editors");
   ar("name", name, "short name, used in tables");
@@ -97,7 +105,7 @@ void Scenario::fields(Archive& ar) {
 namespace {
 
 LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string& file,
-                             const Catalog& catalog) {
+                             const Catalog& catalog, const std::string& folder) {
   LoadedScenario loaded;
   loaded.file = file;
   Reader reader(resolved.root, file, catalog, &resolved.origins);
@@ -108,6 +116,12 @@ LoadedScenario read_resolved(const ResolvedScenario& resolved, const std::string
     const std::filesystem::path named_in(resolved.origins.file_of("/claim"));
     loaded.claim_file =
         (named_in.parent_path() / loaded.scenario.claim).lexically_normal().string();
+  }
+  for (std::size_t i = 0; i < loaded.scenario.jobs.size(); ++i) {
+    const std::filesystem::path named_in(
+        resolved.origins.file_of(fmt::format("/jobs/{}/workload", i)));
+    loaded.scenario.jobs[i].workload->set_folder(folder.empty() ? named_in.parent_path().string()
+                                                                : folder);
   }
   if (!loaded.scenario.cluster.kernels) {
     loaded.scenario.cluster.kernels = Registry<KernelTime>::of().make("roofline");
@@ -124,7 +138,7 @@ LoadedScenario load_scenario_json(Json root, const std::string& file, const Load
   for (const auto& [name, text] : options.catalog_texts)
     catalog.add(std::filesystem::path(name).stem().string(), text, name);
   return read_resolved(resolve_scenario(std::move(root), file, options.sets, options.sets_origin),
-                       file, catalog);
+                       file, catalog, options.folder);
 }
 
 LoadedScenario load_scenario(const std::string& path, const LoadOptions& options) {

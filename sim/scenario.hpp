@@ -35,6 +35,8 @@ struct Job {
   int server_count(const Cluster& cluster) const {
     return servers > 0 ? servers : cluster.servers - first_server;
   }
+  /// Its GPUs.
+  std::vector<Rank> ranks(const Cluster& cluster) const;
   void fields(Archive& ar);
 };
 
@@ -70,6 +72,8 @@ struct LoadOptions {
   std::string catalog_directory;                ///< more entries; empty: none
   std::vector<CatalogText> catalog_texts = {};  ///< and more, read already
   std::string sets_origin = "--set";            ///< what messages call the sets
+  /// What file names of a workload are relative to; empty: the file that names them.
+  std::string folder = {};
 };
 
 struct LoadedScenario {

@@ -34,6 +34,8 @@ void WholeFile::note(bool right) {
   if (!right && error_ == 0) error_ = errno;
 }
 
+std::string WholeFile::why() const { return error_ == 0 ? std::string() : std::strerror(error_); }
+
 void WholeFile::add(const std::string& text) {
   if (error_ == 0) note(std::fwrite(text.data(), 1, text.size(), file_) == text.size());
 }

@@ -19,6 +19,8 @@ class WholeFile {
   ~WholeFile();
   /// Does nothing after something went wrong.
   void add(const std::string& text);
+  /// What went wrong so far, or an empty string.
+  std::string why() const;
   /// Once, at the end: forces it to the disk and puts it in place. Returns why it could not, now or
   /// before, or an empty string.
   std::string keep();

@@ -30,6 +30,8 @@ struct RankTime {
 class Workload : public Plugin {
  public:
   static constexpr std::string_view kInterface = "workload";
+  /// The folder that its file names are relative to; before check().
+  virtual void set_folder(const std::string& /*folder*/) {}
   /// Faults of the workload on `gpus` GPUs of this cluster: thrown as DesignError (pointer relative
   /// to the workload) before anything is built. Layouts that do not divide, memory that does not
   /// fit …

@@ -28,10 +28,11 @@ BEGIN {
 
   # Which sources may include the headers of a library; tests may use any.
   only["simgrid"] = only["xbt"] = "^sim/simgrid_[^/]*$"
-  only["nlohmann"] = "^sim/json[.][ch]pp$"
+  only["nlohmann"] = "^sim/json(_stream)?[.][ch]pp$"
   only["CLI"] = "^tools/"
   only["muParser.h"] = "^tools/sweep/expression[.]cpp$"
   only["sqlite3.h"] = "^tools/sweep/table[.]cpp$"
+  only["google/protobuf"] = only["chakra.pb.h"] = "^models/workloads/trace_chakra[^/]*$"
   only["valijson"] = "^tests/"
   only["gtest"] = only["gmock"] = only["benchmark"] = only["boost"] = "^tests/"
 }
@@ -57,7 +58,7 @@ FNR == 1 {
     fail(FNR, "\"" header "\": name our headers from the root (\"sim/error.hpp\"), others in <>")
   }
   for (library in only)
-    if (index(header, library "/") == 1 && FILENAME !~ only[library])
+    if (index(header "/", library "/") == 1 && FILENAME !~ only[library])
       fail(FNR, "only " only[library] " may include " header)
 }
 

@@ -3,11 +3,12 @@
 # builds into build/. Does nothing that is done already. Progress and errors go to stderr, everything
 # that the called programs print to setup.log in the build folder.
 #
-#   tools/setup.sh [--with-checks] [--sanitize] [TARGET…]    (targets of the build; all by default)
+#   tools/setup.sh [--with-checks] [--sanitize | --fuzz] [TARGET…]    (targets of the build; all by default)
 #
 # The chart library of the HTML report comes by npm, as package-lock.json pins it. --with-checks also
 # installs what tools/check.sh, tools/bench.sh, the browser tests and tests/slurm need. --sanitize builds with ASan and UBSan into
 # build-asan/, without the command line: its headers take the better part of a minute each there.
+# --fuzz installs clang and builds the fuzzers of tools/fuzz.sh into build-fuzz/.
 # With TRAINYARD_NO_INSTALL=1 nothing is ever installed: for machines that get packages another way.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -24,7 +25,8 @@ has() { # whether there is a command of one of these names
 
 packages=(g++ cmake ninja-build pkg-config ccache git ca-certificates libsimgrid-dev
   libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev libvalijson-dev libgtest-dev
-  libgmock-dev libbenchmark-dev libssl-dev libmuparser-dev libsqlite3-dev zlib1g-dev)
+  libgmock-dev libbenchmark-dev libssl-dev libmuparser-dev libsqlite3-dev zlib1g-dev
+  protobuf-compiler libprotobuf-dev)
 # Debian's npm cannot stand beside a node of another origin: only where there is none.
 has npm || packages+=(nodejs npm)
 while [[ ${1:-} == --* ]]; do
@@ -36,7 +38,11 @@ while [[ ${1:-} == --* ]]; do
       has chromium chromium-browser google-chrome || packages+=(chromium)
       ;;
     --sanitize) build=$root/build-asan settings=(-D TRAINYARD_SANITIZE=ON -D TRAINYARD_CLI=OFF) ;;
-    *) echo "usage: tools/setup.sh [--with-checks] [--sanitize] [TARGET…]" >&2; exit 2 ;;
+    --fuzz)
+      packages+=(clang-14 libclang-rt-14-dev)
+      build=$root/build-fuzz settings=(-D TRAINYARD_FUZZ=ON -D CMAKE_CXX_COMPILER=clang++-14)
+      ;;
+    *) echo "usage: tools/setup.sh [--with-checks] [--sanitize | --fuzz] [TARGET…]" >&2; exit 2 ;;
   esac
   shift
 done

@@ -10,6 +10,7 @@
 #include "sim/cluster.hpp"
 #include "sim/reader.hpp"
 #include "sim/scenario.hpp"
+#include "sim/trace_format.hpp"
 
 namespace trainyard {
 namespace {
@@ -214,7 +215,9 @@ TEST(Plugins, AllRegistered) {
   EXPECT_EQ(Registry<Collective>::of().names(),
             (Names{"direct", "hierarchical", "ring", "sharp", "tree"}));
   EXPECT_EQ(Registry<Workload>::of().names(),
-            (Names{"collective", "fixed-step", "gpt", "traffic"}));
+            (Names{"collective", "fixed-step", "gpt", "trace", "traffic"}));
+  EXPECT_EQ(Registry<TraceFormat>::of().names(),
+            (Names{"aicb", "chakra", "goal", "jsonl", "kineto"}));
   EXPECT_EQ(Registry<KernelTime>::of().names(), (Names{"roofline"}));
 }
 
