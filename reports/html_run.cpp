@@ -4,6 +4,7 @@
 
 #include "reports/charts/charts.hpp"
 #include "reports/html_parts.hpp"
+#include "reports/replay.hpp"
 #include "reports/tables.hpp"
 
 namespace trainyard {
@@ -105,6 +106,7 @@ Figures charts(const Json& result, const std::string& label, const std::string& 
   if (how.level == 1) add(job_time_chart(alone), "job-time");
   add(stage_time_chart(result), "stage-time");
   add(timeline_chart(result, how.most_bars), "timeline");
+  add(critical_chart(result), "critical");
   add(utilization_chart(result), "utilization");
   if (how.level == 1) add(collectives_chart(alone), "collectives");
   add(network_chart(result), "network");
@@ -114,6 +116,7 @@ Figures charts(const Json& result, const std::string& label, const std::string& 
 
 std::string notes(const Json& result) {
   std::vector<std::string> all = simulation_notes(result);
+  for (const std::string& note : replay_notes(result)) all.push_back(note);
   for (const std::string& parameter : outside_parameters(result)) all.push_back(parameter);
   return list(all);
 }
@@ -145,6 +148,12 @@ std::string run_section(const Json& result, const std::string& label, const std:
                    {"equipment", "count", "mean power", "energy", "capital"},
                    "lrrrr",
                    equipment_rows(result.at("metrics")),
+                   {},
+                   {}}) +
+      render(Table{"Communication of the replayed trace",
+                   {"job", "group", "operation", "ranks", "calls", "bytes", "time"},
+                   "lllrrrr",
+                   communication_rows(result),
                    {},
                    {}}) +
       collectives(result) + parameters(result) + provenance(result);

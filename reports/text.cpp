@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "reports/replay.hpp"
 #include "reports/tables.hpp"
 
 namespace trainyard {
@@ -34,6 +35,7 @@ std::string later_jobs(const Json& result) {
 std::string notes(const Json& result) {
   std::vector<std::string> all = simulation_notes(result);
   for (const std::string& refusal : refusals(result)) all.push_back(refusal);
+  for (const std::string& note : replay_notes(result)) all.push_back(note);
   all.push_back("parameters: " + parameter_summary(result));
   for (const std::string& parameter : outside_parameters(result)) all.push_back(parameter);
   return "\n" + lines(all, "  ");
@@ -91,6 +93,8 @@ std::string run_text(const Json& result) {
          table({"where the GPU time goes", "share", "time"}, gpu_time_rows(result.at("metrics"))) +
          table({"equipment", "count", "mean power", "energy", "capital"},
                equipment_rows(result.at("metrics"))) +
+         table({"job", "group", "operation", "ranks", "calls", "bytes", "time"},
+               communication_rows(result)) +
          table({"job", "size", "ranks", "time", "algbw", "busbw", "algorithm", "protocol"},
                timed_rows(result)) +
          table({"probe", "size", "ranks", "time", "algbw", "busbw", "algorithm", "protocol"},

@@ -1,9 +1,13 @@
 #include "sim/run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 
 #include "sim/background.hpp"
+#include "sim/byte_source.hpp"
 #include "sim/engine.hpp"
 #include "sim/isolate.hpp"
 #include "sim/lowering.hpp"
@@ -12,6 +16,8 @@
 #include "sim/reader.hpp"
 #include "sim/recording_text.hpp"
 #include "sim/result.hpp"
+#include "sim/simgrid_platform.hpp"
+#include "sim/whole_file.hpp"
 #include "sim/writer.hpp"
 
 namespace trainyard {
@@ -43,15 +49,6 @@ Timeline run_graph(const Scenario& scenario, const Topology& topology, OpGraph& 
   return timeline;
 }
 
-std::vector<Rank> ranks_of(const Cluster& cluster, int first_server, int servers) {
-  const auto per_server = static_cast<std::size_t>(cluster.server.gpus);
-  std::vector<Rank> ranks;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(servers) * per_server; ++i) {
-    ranks.emplace_back(static_cast<std::size_t>(first_server) * per_server + i);
-  }
-  return ranks;
-}
-
 struct LoweredJobs {
   std::unique_ptr<Lowering> lowering;
   std::vector<JobOps> ops;
@@ -80,7 +77,7 @@ LoweredJobs lower_jobs(const Scenario& scenario, const Topology& topology, std::
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Job& job = jobs[i];
     const std::size_t first = lowering.graph().size();
-    job.workload->lower(lowering, ranks_of(cluster, job.first_server, job.server_count(cluster)));
+    job.workload->lower(lowering, job.ranks(cluster));
     const std::size_t last = lowering.graph().size();
     ops.push_back({add_background(lowering, loading[i]), {}});
     if (job.training && job.training->data.prefetch == 0)
@@ -234,6 +231,33 @@ std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
   }
   if (all_parts != nullptr) *all_parts = std::move(parts);
   return results;
+}
+
+// SimGrid names the file in the file: that line is left out, so that the same run gives the same
+// bytes.
+void write_paje(LoadedScenario& loaded, const std::string& path) {
+  Scenario& scenario = loaded.scenario;
+  if (scenario.jobs.empty())
+    throw ScenarioError(
+        Diagnostic{loaded.file, "/jobs", "is empty: there is nothing to simulate", "add a job"});
+  const std::unique_ptr<Topology> topology = build_design(loaded);
+  WholeFile file(path);
+  if (const std::string why = file.why(); !why.empty())
+    throw UsageError(fmt::format("{}: cannot be written: {}", path, why));
+  const std::string raw = path + ".simgrid";
+  const auto remove = [](const std::string* name) { std::remove(name->c_str()); };
+  const std::unique_ptr<const std::string, decltype(remove)> removed(&raw, remove);
+  run_isolated({[&] {
+    simgrid_writes_paje(raw);
+    return simulate(scenario, *topology, scenario.jobs, fidelity_of(scenario.engine.fidelity));
+  }});
+  ByteSource source(raw);
+  LineReader lines(source);
+  for (std::string_view line; lines.next(line);) {
+    if (!line.starts_with("#[")) file.add(std::string(line) + "\n");
+  }
+  if (const std::string why = file.keep(); !why.empty())
+    throw UsageError(fmt::format("{}: cannot be written: {}", path, why));
 }
 
 Json take_recording(std::vector<ResultPart>& parts) {

@@ -23,6 +23,10 @@ std::vector<Json> run_scenarios(std::vector<LoadedScenario>& loaded,
                                 std::vector<std::vector<ResultPart>>* parts = nullptr,
                                 const RecordingOptions* recording = nullptr, int processes = 0);
 
+/// Simulates the first iteration of the jobs on stock SimGrid and has SimGrid write it as a Paje
+/// file. Throws what running throws, and UsageError when the file cannot be written.
+void write_paje(LoadedScenario& loaded, const std::string& path);
+
 /// Takes the "recording" member of docs/results.md out of a scenario's parts; null where there is
 /// none.
 Json take_recording(std::vector<ResultPart>& parts);

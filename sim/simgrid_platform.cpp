@@ -196,6 +196,11 @@ class SignalKeeper {
   std::array<struct sigaction, 2> before_{};
 };
 
+std::string& paje_file() {
+  static std::string path;
+  return path;
+}
+
 std::unique_ptr<sg::Engine> make_engine() {
   std::vector<std::string> arguments{"trainyard", "--log=root.thresh:error"};
   for (const auto& [name, value] : simgrid_options()) {
@@ -205,6 +210,12 @@ std::unique_ptr<sg::Engine> make_engine() {
   // and no clean-up because exit() may be called from a signal handler in the middle of a run.
   arguments.emplace_back("--cfg=contexts/factory:thread");
   arguments.emplace_back("--cfg=debug/clean-atexit:no");
+  if (!paje_file().empty()) {
+    for (const char* option : {"tracing:yes", "tracing/uncategorized:yes", "tracing/platform:yes",
+                               "tracing/precision:12"})
+      arguments.push_back(std::string("--cfg=") + option);
+    arguments.push_back("--cfg=tracing/filename:" + paje_file());
+  }
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -215,6 +226,8 @@ std::unique_ptr<sg::Engine> make_engine() {
 }
 
 }  // namespace
+
+void simgrid_writes_paje(const std::string& path) { paje_file() = path; }
 
 std::vector<std::pair<std::string, std::string>> simgrid_options() {
   return {

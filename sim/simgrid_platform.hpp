@@ -26,6 +26,9 @@ std::vector<std::pair<std::string, std::string>> simgrid_options();
 /// Of the library that runs, not of the headers: "3.32".
 std::string simgrid_version();
 
+/// The engine of this process, when it is made, writes a Paje file of what its own models simulate.
+void simgrid_writes_paje(const std::string& path);
+
 /// Something that happens on SimGrid's clock besides SimGrid's own events.
 class SimgridEvents {
  public:

@@ -20,7 +20,8 @@ struct TimelineFlags {
   int bars = 200'000;  ///< of all runs of a comparison together
   std::string ranks, window;
 };
-/// Throws UsageError for flags that say nothing of these scenarios. They share the bars.
+/// Throws UsageError for flags that say nothing of these scenarios (with none, of no scenario).
+/// They share the bars.
 RecordingOptions recording_options(const TimelineFlags& flags,
                                    const std::vector<LoadedScenario>& loaded);
 

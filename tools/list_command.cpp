@@ -4,6 +4,7 @@
 #include "sim/kernel_time.hpp"
 #include "sim/report.hpp"
 #include "sim/spelling.hpp"
+#include "sim/trace_format.hpp"
 #include "tools/commands.hpp"
 
 namespace trainyard {
@@ -28,8 +29,9 @@ std::string one_line(const Json& entry) {
 }
 
 std::vector<Section> sections(const Catalog& catalog) {
-  std::vector<Section> all{plugins<TopologyPlugin>(), plugins<Transport>(),  plugins<Collective>(),
-                           plugins<Workload>(),       plugins<KernelTime>(), plugins<Report>()};
+  std::vector<Section> all{plugins<TopologyPlugin>(), plugins<Transport>(),   plugins<Collective>(),
+                           plugins<Workload>(),       plugins<TraceFormat>(), plugins<KernelTime>(),
+                           plugins<Report>()};
   for (Section& section : all) section.kind += " (plug-in)";
   for (const std::string_view kind : catalog.kinds()) {
     Section section{std::string(kind), {}};

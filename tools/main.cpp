@@ -13,6 +13,7 @@
 #include "sim/simgrid_platform.hpp"
 #include "sim/spelling.hpp"
 #include "tools/commands.hpp"
+#include "tools/trace_command.hpp"
 
 namespace trainyard {
 namespace {
@@ -123,7 +124,7 @@ void add_collective(CLI::App& app, CommandLine& line) {
       ->required();
   command
       ->add_option("--op", line.collective.operation,
-                   "all_reduce, all_gather, reduce_scatter or all_to_all")
+                   "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or reduce")
       ->check(CLI::IsMember(collective_names()));
   command->add_option("--sizes", line.collective.sizes,
                       "from:to:factor (8:16G:2x) or a list (1M,1G); 1M:1G:4x if not given, or the "
@@ -353,6 +354,7 @@ int run(int argc, char** argv) {
   add_run(app, line);
   add_collective(app, line);
   add_sweep(app, line);
+  add_trace_commands(app, line.common, line.action);
   add_helpers(app, line);
   const std::vector<std::string> words = spelled_out(argc, argv);
   app.name("trainyard");

@@ -66,7 +66,8 @@ void read_window(std::string_view text, RecordingOptions& options) {
 RecordingOptions recording_options(const TimelineFlags& flags,
                                    const std::vector<LoadedScenario>& loaded) {
   RecordingOptions options;
-  options.bars = std::max<std::size_t>(1, static_cast<std::size_t>(flags.bars) / loaded.size());
+  options.bars = std::max<std::size_t>(
+      1, static_cast<std::size_t>(flags.bars) / std::max<std::size_t>(1, loaded.size()));
   if (!flags.ranks.empty()) options.ranks = read_ranks(flags.ranks);
   if (!flags.window.empty()) read_window(flags.window, options);
   for (const LoadedScenario& one : loaded) {

@@ -109,6 +109,16 @@ std::string scenario_of(const Json& sweep, const std::string& file) {
   return path;
 }
 
+bool replays(const Json& base) {
+  const Json* jobs = base.find("jobs");
+  if (jobs == nullptr || !jobs->is_array()) return false;
+  return std::any_of(jobs->items().begin(), jobs->items().end(), [](const Json& job) {
+    const Json* workload = job.find("workload");
+    const Json* kind = workload != nullptr ? workload->find("kind") : nullptr;
+    return kind != nullptr && *kind == Json("trace");
+  });
+}
+
 Json make_manifest(Json sweep, const std::string& scenario, const LoadOptions& load) {
   Json manifest = Json::object();
   manifest["schema_version"] = Json(kManifestVersion);
@@ -120,7 +130,11 @@ Json make_manifest(Json sweep, const std::string& scenario, const LoadOptions& l
   manifest["sets"] = Json::array();
   for (const std::string& set : load.sets) manifest["sets"].push_back(Json(set));
   manifest["catalog"] = catalog_texts(load.catalog_directory);
-  manifest["base"] = merge_extended(parse_json(read_text_file(scenario), scenario), scenario);
+  // Where its files are is said only where it has some: a folder of rows names no paths else.
+  const Json base = merge_extended(parse_json(read_text_file(scenario), scenario), scenario);
+  if (replays(base))
+    manifest["folder"] = Json(fs::absolute(fs::path(scenario)).parent_path().string());
+  manifest["base"] = base;
   return manifest;
 }
 
@@ -188,6 +202,8 @@ void Sweep::check_same_program(const Json& manifest, const std::string& file) {
 
 void Sweep::read(const Json& sweep, const std::string& file) {
   std::vector<Diagnostic> faults;
+  if (const Json* folder = manifest_.find("folder"); folder != nullptr && folder->is_string())
+    load_.folder = folder->as_string();
   check_members(sweep, file, faults);
   const Json* axes = sweep.find("axes");
   if (axes == nullptr || (axes->is_array() && axes->items().empty())) {
