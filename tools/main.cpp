@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <map>
 
 #include "sim/build_info.hpp"
 #include "sim/simgrid_platform.hpp"
 #include "sim/spelling.hpp"
+#include "tools/cli_format.hpp"
 #include "tools/commands.hpp"
 #include "tools/trace_command.hpp"
 
@@ -56,18 +56,8 @@ void add_fold(CLI::App* command, CommandLine& line) {
       ->check(CLI::IsMember({"auto", "off"}));
 }
 
-void add_format(CLI::App* command, CommandLine& line, const std::vector<std::string>& formats) {
-  static const std::map<std::string, Format> kFormats{
-      {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
-  command
-      ->add_option_function<std::string>(
-          "--format", [&](const std::string& name) { line.common.format = kFormats.at(name); },
-          fmt::format("{} on standard output", fmt::join(formats, ", ")))
-      ->check(CLI::IsMember(formats));
-}
-
 void add_output_options(CLI::App* command, CommandLine& line) {
-  add_format(command, line, {"text", "json", "csv"});
+  add_format(command, line.common, {"text", "json", "csv"});
   command
       ->add_option("--out", line.common.out, "write results, CSV and report.html into this folder")
       ->type_name("DIR");
@@ -193,7 +183,7 @@ void add_sweep_run(CLI::App* sweep, CommandLine& line) {
   run->add_flag("--dry-run", line.sweep.dry_run, "list the variants and simulate none");
   run->add_option("--progress", line.sweep.progress, "auto, always, never or json, on stderr")
       ->check(CLI::IsMember({"auto", "always", "never", "json"}));
-  add_format(run, line, {"text", "json", "csv"});
+  add_format(run, line.common, {"text", "json", "csv"});
   run->callback([&] { line.action = [&] { return sweep_run_command(line.sweep_options()); }; });
 }
 
@@ -232,7 +222,7 @@ void add_sweep(CLI::App& app, CommandLine& line) {
                              ExitCode (*run)(const SweepOptions&)) {
     CLI::App* command = sweep->add_subcommand(name, what);
     command->add_option("folder", line.sweep.source, "folder of a sweep")->required();
-    add_format(command, line, {"text", "json", "csv"});
+    add_format(command, line.common, {"text", "json", "csv"});
     command->callback(
         [&line, run] { line.action = [&line, run] { return run(line.sweep_options()); }; });
     return command;
@@ -248,7 +238,7 @@ void add_helpers(CLI::App& app, CommandLine& line) {
       "check", "read scenarios, report every fault at once, explain what they hold");
   check->add_option("scenarios", line.scenarios, "scenario files")->required();
   add_scenario_options(check, line);
-  add_format(check, line, {"text", "json"});
+  add_format(check, line.common, {"text", "json"});
   check->callback(
       [&] { line.action = [&] { return check_command(line.scenarios, line.common); }; });
 
@@ -260,7 +250,7 @@ void add_helpers(CLI::App& app, CommandLine& line) {
   list->add_option("--catalog", line.common.load.catalog_directory,
                    "folder with more catalogue entries (JSON)")
       ->type_name("DIR");
-  add_format(list, line, {"text", "json"});
+  add_format(list, line.common, {"text", "json"});
   list->callback([&] { line.action = [&] { return list_command(line.kind, line.common); }; });
 
   CLI::App* init = app.add_subcommand("init", "write a scenario to start from");

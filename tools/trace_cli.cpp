@@ -1,8 +1,8 @@
 // What can be said of traces on the command line.
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 
+#include "tools/cli_format.hpp"
 #include "tools/trace_command.hpp"
 
 namespace trainyard {
@@ -26,16 +26,6 @@ void add_reading(CLI::App* command, ImportOptions& options) {
                     "mend what is wrong with the trace, and say what was mended");
   command->add_flag("--representative", options.representative,
                     "ranks without a trace do what the traced ones do");
-}
-
-void add_format(CLI::App* command, CommonOptions& common, const std::vector<std::string>& formats) {
-  static const std::map<std::string, Format> kFormats{
-      {"text", Format::kText}, {"json", Format::kJson}, {"csv", Format::kCsv}};
-  command
-      ->add_option_function<std::string>(
-          "--format", [&](const std::string& name) { common.format = kFormats.at(name); },
-          "of what is printed")
-      ->check(CLI::IsMember(formats));
 }
 
 void add_scenario(CLI::App* command, ExportOptions& options, CommonOptions& common) {

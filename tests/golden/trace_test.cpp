@@ -133,6 +133,17 @@ TEST(TraceCommands, ASweepFindsTheTraceBesideItsScenario) {
   EXPECT_EQ(sweep.exit_code, 0) << sweep.err << sweep.out;
   EXPECT_THAT(folder.read("rows/sweep.csv"), HasSubstr("ok"));
   EXPECT_THAT(folder.read("rows/sweep.csv"), ::testing::Not(HasSubstr("invalid")));
+  // Another trace of that name is another sweep: rows of the old one are not taken for its own.
+  const std::string before = folder.read("rows/sweep.csv");
+  std::string slower = kTrace;
+  for (std::size_t at; (at = slower.find("0.002")) != std::string::npos;)
+    slower.replace(at, 5, "0.004");
+  folder.write("sub/t.jsonl", slower);
+  EXPECT_EQ(trainyard(folder, {"sweep", "run", "sub/s.json", "--axis",
+                               "jobs.0.workload.compute_scale=1,2", "--out", "rows"})
+                .exit_code,
+            0);
+  EXPECT_NE(folder.read("rows/sweep.csv"), before);
 }
 
 TEST(TraceCommands, ExportsOfARunAreRightAndRepeatToTheByte) {

@@ -11,6 +11,7 @@
 #include "sim/resolve.hpp"
 #include "sim/sha256.hpp"
 #include "sim/spelling.hpp"
+#include "sim/trace_format.hpp"
 #include "sim/writer.hpp"
 #include "tools/sweep/sweep.hpp"
 
@@ -109,14 +110,35 @@ std::string scenario_of(const Json& sweep, const std::string& file) {
   return path;
 }
 
-bool replays(const Json& base) {
+// The files of the traces that the scenario replays, or nothing.
+std::vector<std::string> traces_of(const Json& base, const std::string& folder) {
+  std::vector<std::string> all;
   const Json* jobs = base.find("jobs");
-  if (jobs == nullptr || !jobs->is_array()) return false;
-  return std::any_of(jobs->items().begin(), jobs->items().end(), [](const Json& job) {
+  if (jobs == nullptr || !jobs->is_array()) return all;
+  for (const Json& job : jobs->items()) {
     const Json* workload = job.find("workload");
-    const Json* kind = workload != nullptr ? workload->find("kind") : nullptr;
-    return kind != nullptr && *kind == Json("trace");
-  });
+    const Json* trace = workload != nullptr ? workload->find("trace") : nullptr;
+    if (trace == nullptr || !trace->is_string()) continue;
+    all.push_back((fs::path(folder) / trace->as_string()).string());
+  }
+  return all;
+}
+
+// Of all bytes of the files, piece by piece. A file that is not there is told when it is read.
+std::string digest_of(const std::vector<std::string>& traces) {
+  std::string digest;
+  for (const std::string& trace : traces) {
+    try {
+      for (const std::string& file : trace_files(trace)) {
+        ByteSource source(file);
+        for (std::string_view piece = source.next(); !piece.empty(); piece = source.next())
+          digest = sha256_hex(digest + std::string(piece));
+      }
+    } catch (const ScenarioError&) {
+      digest += "missing";
+    }
+  }
+  return digest;
 }
 
 Json make_manifest(Json sweep, const std::string& scenario, const LoadOptions& load) {
@@ -132,8 +154,11 @@ Json make_manifest(Json sweep, const std::string& scenario, const LoadOptions& l
   manifest["catalog"] = catalog_texts(load.catalog_directory);
   // Where its files are is said only where it has some: a folder of rows names no paths else.
   const Json base = merge_extended(parse_json(read_text_file(scenario), scenario), scenario);
-  if (replays(base))
-    manifest["folder"] = Json(fs::absolute(fs::path(scenario)).parent_path().string());
+  const std::string folder = fs::absolute(fs::path(scenario)).parent_path().string();
+  if (const std::vector<std::string> traces = traces_of(base, folder); !traces.empty()) {
+    manifest["folder"] = Json(folder);
+    manifest["traces"] = Json(digest_of(traces));
+  }
   manifest["base"] = base;
   return manifest;
 }
@@ -228,6 +253,7 @@ void Sweep::read(const Json& sweep, const std::string& file) {
   name_ = name != nullptr ? name->as_string() : fs::path(scenario_file_).stem().string();
   for (const char* key : {"version", "git"}) identity_ += manifest_.at(key).as_string() + "\n";
   identity_ += dump_json(manifest_.at("catalog"), -1) + "\n";
+  if (const Json* traces = manifest_.find("traces")) identity_ += dump_json(*traces, -1) + "\n";
   for (const Constraint& constraint : constraints_) {
     if (constraint.needs == Constraint::Needs::kScenario)
       identity_ += constraint.expression.text() + "\n";
