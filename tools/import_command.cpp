@@ -129,6 +129,7 @@ std::string stats_csv(const Json& stats) {
   std::string csv = csv_line(std::vector<Json>(kColumns.begin(), kColumns.end()));
   for (const Json& row : stats.at("communication").items()) {
     std::vector<Json> cells;
+    cells.reserve(kColumns.size());
     for (const std::string_view column : kColumns) cells.push_back(row.at(column));
     csv += csv_line(cells);
   }

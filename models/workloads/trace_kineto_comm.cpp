@@ -190,15 +190,15 @@ std::vector<std::uint32_t> CommReader::ranks_of(const Comm& comm, const std::str
     builder_.fail(file_.name, place,
                   "\"Process Group Ranks\" is no list of ranks such as \"[0, 1]\"",
                   "is the file damaged?");
+  const bool everyone = (file_.world > 0 && size == static_cast<std::int64_t>(file_.world)) ||
+                        (!list.before_dots && size <= 0);
   if (list.before_dots || ranks.empty()) {
     if (configured != file_.groups.end()) {
       ranks.assign(configured->second.begin(), configured->second.end());
-    } else if (file_.world > 0 && size == static_cast<std::int64_t>(file_.world)) {
+    } else if (everyone) {
       return {};
     } else if (list.before_dots) {
       ranks = continued(list, size);
-    } else if (size <= 0) {
-      return {};
     }
     if (ranks.empty()) {
       builder_.fault(file_.name, place, "does not list the ranks of its group",

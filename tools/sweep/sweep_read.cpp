@@ -131,8 +131,10 @@ std::string digest_of(const std::vector<std::string>& traces) {
     try {
       for (const std::string& file : trace_files(trace)) {
         ByteSource source(file);
-        for (std::string_view piece = source.next(); !piece.empty(); piece = source.next())
-          digest = sha256_hex(digest + std::string(piece));
+        for (std::string_view piece = source.next(); !piece.empty(); piece = source.next()) {
+          digest += piece;
+          digest = sha256_hex(digest);
+        }
       }
     } catch (const ScenarioError&) {
       digest += "missing";
