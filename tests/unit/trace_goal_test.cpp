@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ctime>
-
 #include "sim/gzip.hpp"
 #include "tests/support_trace.hpp"
 
@@ -272,23 +270,6 @@ TEST(TraceGoal, IsRecognizedBehindComments) {
 TEST(TraceGoal, IsReadPacked) {
   const std::string packed = gzip(in_rank("l1: calc 5"));
   EXPECT_EQ(read_text("goal", packed).trace.programs[0].ops[0].duration, 5e-9);
-}
-
-TEST(TraceGoal, SlowAMillionLinesASecond) {
-  std::string text = "num_ranks 16\n";
-  for (int rank = 0; rank < 16; ++rank) {
-    text += "rank " + std::to_string(rank) + " {\n";
-    for (int i = 1; i <= 50'000; ++i) {
-      text += "l" + std::to_string(i) + ": send 1048576b to 3 tag " + std::to_string(i) + "\n";
-      if (i > 1) text += "l" + std::to_string(i) + " requires l" + std::to_string(i - 1) + "\n";
-    }
-    text += "}\n";
-  }
-  const std::clock_t begin = std::clock();
-  const Trace trace = read_text("goal", text).trace;
-  // 1.6 million lines, in time of the processor.
-  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 1.6);
-  EXPECT_EQ(trace.size(), 800'000U);
 }
 
 }  // namespace
