@@ -10,6 +10,18 @@
 
 namespace trainyard {
 
+Json repairs_json(const std::vector<TraceRepair>& repairs) {
+  Json all = Json::array();
+  for (const TraceRepair& repair : repairs) {
+    Json one = Json::object();
+    one["what"] = Json(repair.what);
+    one["count"] = Json(repair.count);
+    one["first"] = Json(repair.first);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 TraceBuilder::TraceBuilder(std::string format, TraceReading how) : how_(how) {
   trace_.format = std::move(format);
   trace_.names.emplace_back();

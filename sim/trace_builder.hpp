@@ -29,6 +29,9 @@ struct TraceRepair {
   std::string first;  ///< file, place and message of the first
 };
 
+/// A list of what, count and first.
+Json repairs_json(const std::vector<TraceRepair>& repairs);
+
 /// An operation that waits for another one, which may come later in the file.
 struct TraceNeedById {
   std::uint64_t id = 0;

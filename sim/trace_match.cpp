@@ -244,6 +244,13 @@ class Matcher {
 
 }  // namespace
 
+std::optional<std::int64_t> turn_of(const TraceOp& op) {
+  constexpr std::int64_t kKind = std::int64_t{1} << 32;
+  if (op.stream != TraceOp::kNone) return (op.kind == TraceKind::kHost ? kKind : 0) + op.stream;
+  if (op.kind == TraceKind::kCollective) return 2 * kKind + op.group;
+  return std::nullopt;
+}
+
 TraceMatches match_trace(const Trace& trace, const TraceFault& fault) {
   return Matcher(trace, fault).match();
 }

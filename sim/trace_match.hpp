@@ -2,7 +2,9 @@
 // of messages.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,11 @@ struct TraceMatches {
   /// once.
   std::vector<TraceRef> lone_sends;
 };
+
+/// What an operation takes turns on: a stream of the GPU, a thread of the host, or, for a
+/// collective without a stream, its group. Numbers of different kinds of them differ; nothing for
+/// an operation that waits only for what it names.
+std::optional<std::int64_t> turn_of(const TraceOp& op);
 
 /// Told of each fault: file, place, message, and what a lenient reading makes of faults of its
 /// kind.

@@ -81,16 +81,14 @@ class LongestPath {
 
   void connect(std::uint32_t p) {
     const TraceProgram& program = trace_.programs[p];
-    std::map<std::pair<int, std::int64_t>, std::uint32_t> chains;
+    std::map<std::int64_t, std::uint32_t> chains;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const TraceOp& one = program.ops[i];
       for (std::uint32_t n = one.first_need; n < one.first_need + one.needs; ++n)
         edge(first_[p] + program.needs[n].op, first_[p] + i);
-      const bool collective = one.kind == TraceKind::kCollective;
-      if (one.stream == TraceOp::kNone && !collective) continue;
-      const int kind = one.stream == TraceOp::kNone ? 2 : one.kind == TraceKind::kHost ? 1 : 0;
-      const std::int64_t number = kind == 2 ? std::int64_t{one.group} : one.stream;
-      const auto [it, is_new] = chains.try_emplace({kind, number}, first_[p] + i);
+      const std::optional<std::int64_t> turn = turn_of(one);
+      if (!turn) continue;
+      const auto [it, is_new] = chains.try_emplace(*turn, first_[p] + i);
       if (!is_new) edge(it->second, first_[p] + i);
       it->second = first_[p] + i;
     }

@@ -55,18 +55,6 @@ ReadTrace read(const ImportOptions& options, bool keep_extras) {
   return read_trace(options.path, options.from, how);
 }
 
-Json repairs_json(const std::vector<TraceRepair>& repairs) {
-  Json all = Json::array();
-  for (const TraceRepair& repair : repairs) {
-    Json one = Json::object();
-    one["what"] = Json(repair.what);
-    one["count"] = Json(repair.count);
-    one["first"] = Json(repair.first);
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
 std::string repairs_text(const std::vector<TraceRepair>& repairs) {
   std::string text;
   for (const TraceRepair& repair : repairs)

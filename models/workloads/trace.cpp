@@ -222,15 +222,7 @@ class TraceWorkload : public Workload {
     out["ranks"] = Json(trace.ranks);
     out["representative"] = Json(trace.representative);
     out["operations"] = Json(trace.size());
-    Json repairs = Json::array();
-    for (const TraceRepair& repair : read_->repairs) {
-      Json one = Json::object();
-      one["what"] = Json(repair.what);
-      one["count"] = Json(repair.count);
-      one["first"] = Json(repair.first);
-      repairs.push_back(std::move(one));
-    }
-    out["repairs"] = std::move(repairs);
+    out["repairs"] = repairs_json(read_->repairs);
     if (const Json* notes = trace.attributes.find("notes")) out["notes"] = *notes;
     out["communication"] =
         replayed_communication(trace, read_->matches, used_, *replay_, graph, timeline);

@@ -360,14 +360,10 @@ void TraceReplay::connect(int replica, std::size_t program) {
   instance.chains.clear();
 }
 
-// Streams of kernels, threads of the host and groups have numbers of their own.
 void TraceReplay::chain(Instance& instance, const TraceOp& op, std::size_t index) {
-  const bool host = op.kind == TraceKind::kHost;
-  const bool collective = op.kind == TraceKind::kCollective;
-  if (op.stream == TraceOp::kNone && !collective) return;
-  const std::int64_t kind = op.stream == TraceOp::kNone ? 2 : host ? 1 : 0;
-  const std::int64_t number = op.stream == TraceOp::kNone ? std::int64_t{op.group} : op.stream;
-  OpId& last = instance.chains[(kind << 32) + number];
+  const std::optional<std::int64_t> turn = turn_of(op);
+  if (!turn) return;
+  OpId& last = instance.chains[*turn];
   graph_.add_edge(last, instance.start[index]);
   last = instance.end[index];
 }
