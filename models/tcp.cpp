@@ -2,8 +2,7 @@
 //
 // Rate of a node: min(wire, memory bandwidth / passes per byte, cores · bytes per core-second).
 // Data is staged in host memory, so GPU-to-host and host-to-NIC transfers share the PCIe link.
-// Leaves out: window limits, loss, small-message cost (sources and figures:
-// docs/models/network.md).
+// Leaves out: window limits, loss (sources and figures: docs/models/network.md).
 #include "sim/transport.hpp"
 
 namespace trainyard {
@@ -18,6 +17,11 @@ class Tcp : public Transport {
                 positive());
     ar.required("receive_passes", receive_passes_,
                 "passes over memory per byte received, staging included", positive());
+    ar("message_cost", message_cost_, "core time of one message beside its bytes", non_negative());
+    ar("remote_numa_share", remote_numa_share_, "share of bytes handled by cores of another socket",
+       between(0, 1));
+    ar("remote_numa_loss", remote_numa_loss_, "share of a core's rate that they lose",
+       between(0, 0.95));
     ar("staging_passes", staging_passes_, "of these, passes between GPU and host buffer",
        non_negative());
     ar("latency", latency_, "software latency of a message, both ends", non_negative());
@@ -41,7 +45,9 @@ class Tcp : public Transport {
   void side(const Topology& t, Endpoint at, double passes, PathBuilder& path) const {
     path.use(t.pcie_tx(at.server, at.nic));
     path.use(t.pcie_rx(at.server, at.nic));
-    const double core_seconds = 1 / per_core_.si();
+    const double remote = remote_numa_share_ * remote_numa_loss_ / (1 - remote_numa_loss_);
+    double core_seconds = (1 + remote) / per_core_.si();
+    if (at.message > Bytes()) core_seconds += message_cost_.si() / at.message.si();
     if (placement_ == "host") {
       path.use(t.host_memory(at.server), passes);
       path.use(t.network_cores(at.server), core_seconds);
@@ -58,6 +64,8 @@ class Tcp : public Transport {
   }
 
   BytesPerSecond per_core_;
+  Seconds message_cost_;
+  double remote_numa_share_ = 0, remote_numa_loss_ = 0;
   double send_passes_ = 0, receive_passes_ = 0, staging_passes_ = 1;
   Seconds latency_;
   double efficiency_ = 1;

@@ -5,18 +5,48 @@
 namespace trainyard {
 
 void Protocol::fields(Archive& ar) {
+  ar("base_latency", base_latency, "latency of a call before its first step", non_negative());
   ar("intra_latency", intra_latency, "latency of one step inside a server", non_negative());
   ar("network_latency", network_latency, "latency of one step between servers", non_negative());
+  ar("tree_intra_latency", tree_intra_latency, "the same of trees (absent: as in rings)",
+     non_negative());
+  ar("tree_network_latency", tree_network_latency, "the same of trees (absent: as in rings)",
+     non_negative());
   ar("efficiency", efficiency, "payload share of what the protocol sends", trainyard::efficiency());
+  ar("intra_rate", intra_rate, "most bus bandwidth inside a server (0: without limit)",
+     non_negative());
+  ar("network_rate", network_rate, "most bus bandwidth between servers (0: without limit)",
+     non_negative());
   ar.choice("law", law, {"additive", "cut-through"},
             "time of a step: latency + chunk/bandwidth, or the larger of the two");
+  ar("tree_fill", tree_fill, "how the pipeline of a tree fills");
+  ar("slices", slices, "slices of a chunk when cut through (0: endlessly many)", between(0, 1024));
+}
+
+void PipelineFill::fields(Archive& ar) {
+  ar("bytes", bytes, "most that passes the first level before the last has any", non_negative());
+  ar("share", share, "the same as a share of the buffer", non_negative());
 }
 
 void CollectiveLibrary::fields(Archive& ar) {
   ar("algorithm", algorithm, "auto, or one algorithm for all collectives");
   ar("protocol", protocol, "auto, or one of the protocols by name");
   ar.required("protocols", protocols, "wire protocols by name");
+  ar.choice("choice", choice, {"fastest", "nccl"},
+            "what auto takes: the least closed form, or what NCCL's cost model takes");
   ar("channels", channels, "parallel rings (0: one per NIC of a server)", between(0, 64));
+  ar("ctas", ctas, "thread blocks of a kernel, NCCL's channels (0: without limit)",
+     between(0, 1024));
+  ar("cta_rate", cta_rate, "rate of one of them between servers (0: without limit)",
+     non_negative());
+  ar("proxy_latency", proxy_latency,
+     "added to a ring's step between servers per further message of a proxy thread",
+     non_negative());
+  ar("tree_efficiency", tree_efficiency, "share of the network's rate that trees reach",
+     efficiency());
+  ar("nvls_latency", nvls_latency, "of a reduction and a broadcast in NVSwitch", non_negative());
+  ar("nvls_tree_efficiency", nvls_tree_efficiency, "rate in NVSwitch beside the network / alone",
+     efficiency());
   ar("chunks", chunks, "pipeline depth of multi-level algorithms", between(1, 1024));
   ar("slowdown", slowdown, "share of compute that a ring or tree kernel takes beside it",
      between(0, 0.95));
@@ -34,6 +64,7 @@ void Cluster::fields(Archive& ar) {
   ar.plugin("transport", transport, "how bytes get onto the wire");
   ar("gpudirect", gpudirect,
      "let NICs reach GPU memory without a pass through the host (needs RDMA)");
+  ar("pxn", pxn, "let messages between rails cross NVLink and stay on the receiver's rail");
   ar.required("collectives", collectives, "the collective library");
   ar.plugin("kernels", kernels, "how long kernels take", false);
   ar("services", services, "work around training on every server, by name");

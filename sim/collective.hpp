@@ -1,6 +1,7 @@
 // Collective operations: the plug-in interface and what an algorithm may use to lower itself.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,6 +48,13 @@ struct Group {
   std::size_t size() const { return ranks.size(); }
   std::size_t servers() const { return server_begin.size() - 1; }
   bool one_rank_per_server() const { return servers() == size(); }
+  /// Whether every server holds as many of its ranks.
+  bool even() const {
+    for (std::size_t s = 0; s < servers(); ++s) {
+      if ((server_begin[s + 1] - server_begin[s]) * servers() != size()) return false;
+    }
+    return true;
+  }
 };
 
 struct CollectiveCall {
@@ -104,12 +112,40 @@ struct CollectiveContext {
   /// How many groups do the same on the same servers at once (the rails of a hierarchical one):
   /// each gets that part of what a server shares among them.
   int siblings = 1;
+  /// What the library's own cost model believes, not what happens: without what only measurements
+  /// show (messages of proxy threads, thread blocks, pipelines that fill).
+  bool believed = false;
+  Seconds proxy_latency;    ///< of the library, or nothing where believed
+  BytesPerSecond cta_rate;  ///< the same
   /// Interns a group. Ranks must be distinct.
   const Group& group(std::vector<Rank> ranks) const;
   /// By resource index: what one of the siblings finds when all run.
   Capacities capacities() const { return routes.capacities(siblings); }
   Seconds step_latency(bool same_server) const {
     return same_server ? protocol.intra_latency : protocol.network_latency;
+  }
+  /// The same of a tree's step.
+  Seconds tree_latency(bool same_server) const {
+    return same_server ? protocol.tree_intra_latency.value_or(protocol.intra_latency)
+                       : protocol.tree_network_latency.value_or(protocol.network_latency);
+  }
+  /// The most that a rank passes on by the protocol, as bus bandwidth.
+  double protocol_rate(bool same_server) const {
+    const BytesPerSecond most = same_server ? protocol.intra_rate : protocol.network_rate;
+    return most > BytesPerSecond() ? most.si() : std::numeric_limits<double>::infinity();
+  }
+  /// Thread blocks of a kernel that share a NIC; 0: without limit.
+  double ctas_per_nic() const {
+    return static_cast<double>(library->ctas) / routes.cluster().server.nics;
+  }
+  /// The same call as the library's cost model sees it.
+  CollectiveContext as_believed() const {
+    CollectiveContext other = *this;
+    other.believed = true;
+    other.protocol.law = "additive";
+    other.proxy_latency = {};
+    other.cta_rate = {};
+    return other;
   }
 };
 
@@ -129,6 +165,10 @@ class Collective {
   virtual bool follows_routes() const { return true; }
   /// Why this algorithm cannot do the call (of an operation that it does) here, or an empty string.
   virtual std::string refuses(const CollectiveCall&, const CollectiveContext&) const = 0;
+  /// Whether it moves bytes by that protocol. In-network reductions have no flags in their data.
+  virtual bool speaks(std::string_view /*protocol*/) const { return true; }
+  /// Whether NCCL has the algorithm for such a call, and so its cost model a time for it.
+  virtual bool in_nccl(const CollectiveCall&) const { return true; }
   /// The closed form on an idle network.
   virtual Seconds estimate(const CollectiveCall&, const CollectiveContext&) const = 0;
   /// Adds the operations. entry[i] (may be invalid) ends before rank i takes part; the result's

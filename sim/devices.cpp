@@ -1,5 +1,7 @@
 #include "sim/devices.hpp"
 
+#include <algorithm>
+
 namespace trainyard {
 namespace {
 
@@ -45,6 +47,8 @@ void NvLink::fields(Archive& ar) {
               positive());
   ar("efficiency", efficiency, "share of bandwidth that collectives reach",
      trainyard::efficiency());
+  ar("nvls_efficiency", nvls_efficiency,
+     "share of bandwidth that reductions in NVSwitch (NVLS) reach (0: none)", between(0, 1));
   ar("latency", latency, "one traversal of NVLink and NVSwitch", non_negative());
 }
 
@@ -54,6 +58,8 @@ void Nic::fields(Archive& ar) {
   ar.required("pcie_bandwidth", pcie_bandwidth, "effective PCIe bandwidth per direction",
               positive());
   ar("latency", latency, "one NIC's share of a message's latency", non_negative());
+  ar("message_rate", message_rate, "messages a second that it sends at most (0: without limit)",
+     non_negative());
   ar("rdma", rdma, "the card can do RDMA");
   ar("gpudirect", gpudirect, "the card can read and write GPU memory by itself");
   ar("power", power, "electric power of one card");
@@ -113,6 +119,13 @@ void Server::fields(Archive& ar) {
   ar.required("nics", nics, "network cards for GPU traffic per server", between(1, 1024));
   ar.required("nic", nic, "the network card");
   ar.required("host", host, "CPUs and memory of the server");
+  ar("nic_affinity", nic_affinity, "by GPU, the NIC that it sends through (empty: spread evenly)");
+  ar.check(nic_affinity.empty() || static_cast<int>(nic_affinity.size()) == gpus, "nic_affinity",
+           "does not name one NIC for each GPU", "one number for each of \"gpus\"");
+  ar.check(std::all_of(nic_affinity.begin(), nic_affinity.end(),
+                       [&](int n) { return n >= 0 && n < nics; }),
+           "nic_affinity", "names a NIC that the server does not have",
+           "numbers from 0, less than \"nics\"");
   ar("dpu", dpu, "data processing unit");
   ar("dpus", dpus, "DPUs per server", non_negative());
   ar("storage_nic", storage_nic, "card of a storage network of its own");

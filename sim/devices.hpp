@@ -4,8 +4,10 @@
 // collectives, topologies), which read these numbers.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/archive.hpp"
 #include "sim/units.hpp"
@@ -53,9 +55,10 @@ struct Gpu {
 /// NVLink between the GPUs of a server through NVSwitch: full bandwidth to any peer.
 struct NvLink {
   static constexpr std::string_view kCatalog = "nvlink";
-  BytesPerSecond bandwidth;  ///< per GPU and direction
-  double efficiency = 1;     ///< share of it that collectives reach (protocol overhead)
-  Seconds latency;           ///< one traversal
+  BytesPerSecond bandwidth;    ///< per GPU and direction
+  double efficiency = 1;       ///< share of it that collectives reach (protocol overhead)
+  double nvls_efficiency = 0;  ///< share that reductions in NVSwitch reach; 0: it has none (NVLS)
+  Seconds latency;             ///< one traversal
   void fields(Archive& ar);
 };
 
@@ -65,6 +68,7 @@ struct Nic {
   double efficiency = 1;          ///< payload share of it
   BytesPerSecond pcie_bandwidth;  ///< to the host or GPU, per direction, effective
   Seconds latency;                ///< port to port hardware share of one message, one NIC
+  double message_rate = 0;        ///< messages a second that it sends at most; 0: without limit
   bool rdma = true;
   bool gpudirect = true;  ///< can read and write GPU memory by itself
   std::optional<PowerDraw> power;
@@ -137,10 +141,19 @@ struct Server {
   std::optional<double> price_usd;  ///< with its GPUs, NICs and host; without DPUs and storage NICs
   /// Rate of the ports that reach storage by a network of their own, per direction.
   BytesPerSecond storage_rate() const;
+  /// By GPU, the NIC that it sends through; empty: neighbours share one.
+  std::vector<int> nic_affinity;
   /// The NIC that GPU `local` of a server sends through.
-  int nic_of(int local) const { return local * nics / gpus; }
-  /// The GPU (of the server) that a NIC hangs beside.
-  int gpu_of(int nic) const { return nic * gpus / nics; }
+  int nic_of(int local) const {
+    return nic_affinity.empty() ? local * nics / gpus
+                                : nic_affinity[static_cast<std::size_t>(local)];
+  }
+  /// The GPU (of the server) that a NIC hangs beside: the first that sends through it.
+  int gpu_of(int nic) const {
+    const auto it = std::find(nic_affinity.begin(), nic_affinity.end(), nic);
+    return it == nic_affinity.end() ? nic * gpus / nics
+                                    : static_cast<int>(it - nic_affinity.begin());
+  }
   void fields(Archive& ar);
 };
 

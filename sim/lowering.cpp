@@ -18,7 +18,10 @@ Lowering::Lowering(const Cluster& cluster, const Topology& topology, Fidelity fi
 }
 
 CollectiveContext Lowering::context(OpGraph& graph, const Protocol& protocol, Fidelity fidelity) {
-  return {graph, routes_, sharp_, fidelity, protocol, &cluster().collectives, &groups_, 1};
+  const CollectiveLibrary& library = cluster().collectives;
+  return {graph,           routes_,  sharp_, fidelity, protocol,
+          &library,        &groups_, 1,      false,    library.proxy_latency,
+          library.cta_rate};
 }
 
 const Group& Lowering::group(std::vector<Rank> ranks) {
@@ -74,10 +77,13 @@ Lowering::Chosen& Lowering::choose(const CollectiveCall& call) {
   return chosen;
 }
 
-// Takes the cheapest pair of algorithm and protocol by closed form. Ties go to the first by name.
+// Takes the cheapest pair of algorithm and protocol, by closed form or as NCCL's cost model sees
+// it. Ties go to the first by name.
 Lowering::Chosen Lowering::choose_anew(const CollectiveCall& call) {
   Chosen best;
+  Seconds least;
   const CollectiveLibrary& library = cluster().collectives;
+  const bool as_nccl = library.choice == "nccl";
   best.choice = {call.op, call.bytes, call.group->size(), call.group->servers(), {}, {}, Seconds(),
                  {},      0};
   const auto consider = [&](const std::string& name, const Collective& algorithm) {
@@ -92,21 +98,31 @@ Lowering::Chosen Lowering::choose_anew(const CollectiveCall& call) {
     }
     for (const auto& [protocol_name, protocol] : library.protocols) {
       if (library.protocol != "auto" && library.protocol != protocol_name) continue;
-      const Seconds time = algorithm.estimate(call, context(graph_, protocol, fidelity_));
-      if (best.algorithm != nullptr && time >= best.choice.estimate) continue;
+      if (library.protocol == "auto" && !algorithm.speaks(protocol_name) &&
+          library.protocols.contains("simple"))
+        continue;
+      const CollectiveContext ctx = context(graph_, protocol, fidelity_);
+      const Seconds time = algorithm.estimate(call, as_nccl ? ctx.as_believed() : ctx);
+      if (best.algorithm != nullptr && time >= least) continue;
+      least = time;
       best.algorithm = &algorithm;
       best.protocol = protocol;
       best.choice.algorithm = name;
       best.choice.protocol = protocol_name;
-      best.choice.estimate = time;
     }
   };
   if (library.algorithm != "auto") consider(library.algorithm, *algorithms_.at(library.algorithm));
-  if (best.algorithm == nullptr) {
+  for (const bool all : {!as_nccl, true}) {
+    if (best.algorithm != nullptr) break;
     for (const auto& [name, algorithm] : algorithms_) {
-      if (name != library.algorithm && algorithm->does(call.op) && algorithm->applies(*call.group))
+      if (name != library.algorithm && algorithm->does(call.op) &&
+          algorithm->applies(*call.group) && (all || algorithm->in_nccl(call)))
         consider(name, *algorithm);
     }
+  }
+  if (best.algorithm != nullptr) {
+    best.choice.estimate =
+        best.algorithm->estimate(call, context(graph_, best.protocol, fidelity_));
   }
   require(best.algorithm != nullptr, "no collective algorithm fits");
   return best;

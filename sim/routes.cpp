@@ -61,19 +61,19 @@ Seconds Routes::endpoint_latency() const {
 }
 
 // A GPU that is not the NIC's own reaches it over NVLink and the GPU that is (PXN).
-void Routes::send_side(Rank rank, int nic, PathBuilder& path) const {
+void Routes::send_side(Rank rank, int nic, PathBuilder& path, Bytes size) const {
   const ServerId server = topology_.server_of(rank);
   if (nic_of(rank) != nic) {
     path.use(topology_.nvlink_out(rank));
     path.use(topology_.nvlink_in(topology_.owner_of(server, nic)));
   }
-  cluster_.transport->send(topology_, {server, nic}, gpudirect_, path);
+  cluster_.transport->send(topology_, {server, nic, size}, gpudirect_, path);
   pay(network_, server, path);
 }
 
-void Routes::receive_side(Rank rank, int nic, PathBuilder& path) const {
+void Routes::receive_side(Rank rank, int nic, PathBuilder& path, Bytes size) const {
   const ServerId server = topology_.server_of(rank);
-  cluster_.transport->receive(topology_, {server, nic}, gpudirect_, path);
+  cluster_.transport->receive(topology_, {server, nic, size}, gpudirect_, path);
   pay(network_, server, path);
   if (nic_of(rank) != nic) {
     path.use(topology_.nvlink_out(topology_.owner_of(server, nic)));
@@ -81,11 +81,18 @@ void Routes::receive_side(Rank rank, int nic, PathBuilder& path) const {
   }
 }
 
+// A card that sends so many messages a second is busy with each for at least that long: in bytes of
+// its port per byte of the message.
+double Routes::port_time(ResourceId port, Bytes size) const {
+  const double rate = cluster_.server.nic.message_rate;
+  return rate > 0 && size > Bytes() ? topology_.capacity_of(port) / rate / size.si() : 0;
+}
+
 double Routes::wire_bytes(double efficiency) const {
   return 1 / (efficiency * cluster_.transport->efficiency());
 }
 
-FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
+FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic, Bytes size) const {
   require(from != to, "a message from a rank to itself");
   PathBuilder path;
   if (same_server(from, to)) {
@@ -94,16 +101,17 @@ FlowPath Routes::message(Rank from, Rank to, double efficiency, int nic) const {
     path.delay(topology_.latency_of(topology_.nvlink_out(from)));
     return std::move(path).build();
   }
+  if (nic < 0 && cluster_.pxn) nic = nic_of(to);
   const int from_nic = nic >= 0 ? nic : nic_of(from);
   const int to_nic = nic >= 0 ? nic : nic_of(to);
-  send_side(from, from_nic, path);
-  receive_side(to, to_nic, path);
+  send_side(from, from_nic, path, size);
+  receive_side(to, to_nic, path, size);
   path.scale(1 / efficiency);
   const Route links = topology_.route(topology_.nic_node(topology_.server_of(from), from_nic),
                                       topology_.nic_node(topology_.server_of(to), to_nic));
   const double wire = wire_bytes(efficiency);
   for (const ResourceId link : links) {
-    path.use(link, wire);
+    path.use(link, link == links[0] ? std::max(wire, port_time(link, size)) : wire);
     path.delay(topology_.latency_of(link));
   }
   path.delay(endpoint_latency());

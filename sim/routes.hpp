@@ -36,17 +36,18 @@ class Routes {
   /// transport takes at both ends, both NIC ports and the fabric. Its latency is the wire's, the
   /// NICs' and the transport's. `efficiency` is the payload share of what the protocol sends, which
   /// costs everywhere: an LL message of 1 byte is 2 on the wire, in memory and on PCIe.
-  /// `nic` < 0: each rank's own NIC; else that NIC on both servers, reached over NVLink when it
-  /// belongs to another GPU (what NCCL calls PXN).
-  FlowPath message(Rank from, Rank to, double efficiency = 1, int nic = -1) const;
+  /// `nic` < 0: each rank's own NIC, or, with pxn, that of the receiver's rail on both; else that
+  /// NIC on both servers, reached over NVLink when it belongs to another GPU (what NCCL calls PXN).
+  /// `size`: of the messages that its bytes travel in, each of which costs by itself; 0: large.
+  FlowPath message(Rank from, Rank to, double efficiency = 1, int nic = -1, Bytes size = {}) const;
 
   /// What a byte of payload is on each link of the fabric, with the headers of protocol and
   /// transport; at least 1.
   double wire_bytes(double efficiency) const;
 
   /// What one byte into (out of) the fabric takes on the server of a rank, NIC port excluded.
-  void send_side(Rank rank, int nic, PathBuilder& path) const;
-  void receive_side(Rank rank, int nic, PathBuilder& path) const;
+  void send_side(Rank rank, int nic, PathBuilder& path, Bytes size = {}) const;
+  void receive_side(Rank rank, int nic, PathBuilder& path, Bytes size = {}) const;
 
   /// One byte between a server and storage: drives, targets' ports, the server's ports and the
   /// services that storage traffic passes through. `cores`: host-core seconds per byte beside (what
@@ -77,6 +78,7 @@ class Routes {
   /// What services take for each byte of "network" or "storage" on one end, in their order.
   std::vector<Cost> costs_of(std::string_view bytes) const;
   static void pay(const std::vector<Cost>& costs, ServerId server, PathBuilder& path);
+  double port_time(ResourceId port, Bytes size) const;
   bool bypassed(const Service& service, std::string_view bytes) const;
 
   const Cluster& cluster_;

@@ -14,6 +14,7 @@ namespace trainyard {
 struct Endpoint {
   ServerId server;
   int nic = 0;
+  Bytes message = {};  ///< size of the messages that the bytes travel in; 0: large
 };
 
 class Transport : public Plugin {

@@ -29,7 +29,7 @@ constexpr std::string_view kTemplate = R"({{
     }},
     "transport": "rdma",
     "gpudirect": true,
-    "collectives": "nccl",
+    "collectives": "nccl-a100",
     "services": {{
       "launch": "launch-threads",
       "proxies": "proxy-threads",

@@ -59,12 +59,7 @@ std::string Levels::refuses(const CollectiveCall& call, const CollectiveContext&
   const Group& group = *call.group;
   if (group.servers() == 1) return "all its ranks are in one server";
   if (group.one_rank_per_server()) return "it has one rank per server";
-  for (std::size_t s = 0; s < group.servers(); ++s) {
-    if ((group.server_begin[s + 1] - group.server_begin[s]) * group.servers() != group.size()) {
-      return "its servers hold different numbers of its ranks";
-    }
-  }
-  return {};
+  return group.even() ? "" : "its servers hold different numbers of its ranks";
 }
 
 std::pair<std::vector<const Group*>, Bytes> Levels::rails(const CollectiveCall& call,
@@ -75,15 +70,17 @@ std::pair<std::vector<const Group*>, Bytes> Levels::rails(const CollectiveCall& 
   return {};
 }
 
-// The rails of a server run at once and divide its memory and cores.
+// The rails of a server run at once and divide its memory and cores. The base latency is of the
+// whole call.
 CollectiveContext Levels::among_siblings(const Phase& phase, const CollectiveContext& context) {
   CollectiveContext one = context;
+  one.protocol.base_latency = {};
   if (!phase.inside) one.siblings *= static_cast<int>(phase.groups.size());
   return one;
 }
 
 Seconds Levels::estimate(const CollectiveCall& call, const CollectiveContext& context) const {
-  Seconds sum, inside, between;
+  Seconds sum = context.protocol.base_latency, inside, between;
   for (const Phase& phase : phases(call, context)) {
     const Seconds time =
         phase.algorithm->estimate({phase.op, phase.bytes, phase.groups.front(), call.role, 0},
@@ -101,10 +98,11 @@ std::vector<OpId> Levels::lower(const CollectiveCall& call, const CollectiveCont
                           context.library->slowdown, entry);
   }
   const std::vector<Phase> levels = phases(call, context);
+  const std::vector<OpId> begun = begin(call, context, entry);
   std::vector<std::vector<OpId>> before(levels.size());  // exits of each level's previous chunk
   std::vector<OpId> exits;
   for (int chunk = 0; chunk < context.library->chunks; ++chunk) {
-    exits.assign(entry.begin(), entry.end());
+    exits = begun;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       const Phase& phase = levels[l];
       std::vector<OpId> next(exits.size());
@@ -138,6 +136,7 @@ class HierarchicalCollective : public Collective {
   bool applies(const Group& group) const override {
     return group.servers() > 1 && !group.one_rank_per_server();
   }
+  bool in_nccl(const CollectiveCall&) const override { return false; }
   std::string refuses(const CollectiveCall& call, const CollectiveContext& context) const override {
     return levels_.refuses(call, context);
   }

@@ -2,11 +2,12 @@
 // result comes down again, streaming: S/bandwidth + the latency of the way up and down.
 //
 // One rank per server goes over the tree itself; a group with several ranks in each server reduces
-// inside first, then along one tree per rail. Trees are granted within the limits of each switch.
+// inside first, then along one tree per rail: in NVSwitch, all of it at once, where that reduces
+// (an all_reduce with NVLS), else by rings. Trees are granted within the limits of each switch.
 #include <algorithm>
 
 #include "models/collectives/hierarchical.hpp"
-#include "models/collectives/phases.hpp"
+#include "models/collectives/nvls.hpp"
 
 namespace trainyard {
 namespace {
@@ -42,106 +43,109 @@ class SharpCollective : public Collective {
     return context.sharp.refusal(groups, bytes);
   }
 
+  bool speaks(std::string_view protocol) const override { return protocol == "simple"; }
+
   Seconds estimate(const CollectiveCall& call, const CollectiveContext& context) const override {
-    if (!call.group->one_rank_per_server()) return levels_.estimate(call, context);
-    return whole_tree(call, context).time(context.capacities());
+    if (by_rings(call, context)) return levels_.estimate(call, context);
+    return plan(call, context).flow.time(context.capacities());
   }
 
   std::vector<OpId> lower(const CollectiveCall& call, const CollectiveContext& context,
                           std::span<const OpId> entry) const override {
-    if (!call.group->one_rank_per_server()) return levels_.lower(call, context, entry);
-    const auto& grant = context.sharp.grant(*call.group, call.bytes);
-    require(grant.tree != nullptr, "a reduction tree that was not granted");
+    if (by_rings(call, context)) return levels_.lower(call, context, entry);
+    const Plan whole = plan(call, context);
+    for (const Group* group : whole.groups) {
+      const auto& grant = context.sharp.grant(*group, call.bytes / whole.parts);
+      require(grant.tree != nullptr, "a reduction tree that was not granted");
+    }
     const double slowdown = context.library->sharp_slowdown;
     switch (context.fidelity) {
       case Fidelity::kSteps:
-        return streams(call, context, entry);
+        return lower_as_streams(call, context, whole.streams, whole.flow, slowdown, entry);
       case Fidelity::kFlow:
-        return lower_as_flow(call, context, whole_tree(call, context), "sharp", slowdown, entry);
+        return lower_as_flow(call, context, whole.flow, "sharp", slowdown, entry);
       case Fidelity::kAnalytic:
         break;
     }
-    return lower_as_pause(call, context, estimate(call, context), "sharp", slowdown, entry);
+    return lower_as_pause(call, context, whole.flow.time(context.capacities()), "sharp", slowdown,
+                          entry);
   }
 
  private:
+  /// Trees over `groups`, each for one of `parts` of the buffer.
+  struct Plan {
+    std::vector<const Group*> groups;
+    double parts = 1;
+    std::vector<Stream> streams;
+    PhaseFlow flow;
+  };
+
+  static bool by_rings(const CollectiveCall& call, const CollectiveContext& context) {
+    return !call.group->one_rank_per_server() &&
+           (call.op != CollectiveOp::kAllReduce || !nvls_refuses(*call.group, context).empty());
+  }
+
+  // One variable over everything: streaming aggregation moves at the pace of its slowest link.
+  Plan plan(const CollectiveCall& call, const CollectiveContext& context) const {
+    Plan plan;
+    Seconds latency = context.protocol.base_latency;
+    if (call.group->one_rank_per_server()) {
+      plan.groups = {call.group};
+    } else {
+      plan.groups = levels_.rails(call, context).first;
+      plan.parts = static_cast<double>(plan.groups.size());
+      const NvLink& nvlink = context.routes.cluster().server.nvlink;
+      plan.streams = nvls_streams(
+          *call.group, context,
+          nvlink.nvls_efficiency * (context.believed ? 1 : context.library->nvls_tree_efficiency));
+      latency += context.library->nvls_latency;
+    }
+    Seconds longest;
+    for (const Group* group : plan.groups) {
+      add_tree(*group, call, context, 1 / plan.parts, plan.streams);
+      longest = std::max(longest, tree_latency(context.sharp.tree_of(*group), context));
+    }
+    plan.flow = flow_of(plan.streams, call.bytes, latency + longest);
+    if (plan.parts > 1) {
+      plan.flow.path.latency +=
+          fill_time(context, call.bytes, idle_rate(plan.flow.path, context.capacities()));
+    }
+    return plan;
+  }
+
   static const Sharp& device(const AggregationTree& tree, const CollectiveContext& context) {
     return context.routes.topology().switch_at(tree.switches.front()).sharp;
   }
 
-  static Seconds latency(const AggregationTree& tree, const CollectiveContext& context) {
+  static Seconds tree_latency(const AggregationTree& tree, const CollectiveContext& context) {
     return tree.latency + tree.depth * device(tree, context).aggregation_latency +
            context.routes.endpoint_latency() + context.protocol.network_latency;
   }
 
-  // One variable over the whole tree: streaming aggregation moves at the pace of its slowest link.
-  static PhaseFlow whole_tree(const CollectiveCall& call, const CollectiveContext& context) {
-    const AggregationTree& tree = context.sharp.tree_of(*call.group);
+  // Every edge of a group's tree, up and down, for `scale` of the buffer; the lowest ones with what
+  // their rank's server takes.
+  static void add_tree(const Group& group, const CollectiveCall& call,
+                       const CollectiveContext& context, double scale,
+                       std::vector<Stream>& streams) {
+    const AggregationTree& tree = context.sharp.tree_of(group);
     const double wire = 1 / device(tree, context).efficiency;
-    PathBuilder path;
-    for (const TreeEdge& edge : tree.edges) {
-      const EdgeVolume v = volume(call.op, edge.leaves, call.group->size());
-      path.use(edge.up, wire * v.up);
-      path.use(edge.down, wire * v.down);
-    }
-    for (const Rank rank : call.group->ranks) endpoint(rank, call, context, path);
-    path.delay(latency(tree, context));
-    return {std::move(path).build(), call.bytes};
-  }
-
-  static void endpoint(Rank rank, const CollectiveCall& call, const CollectiveContext& context,
-                       PathBuilder& path) {
-    const EdgeVolume v = volume(call.op, 1, call.group->size());
-    const int nic = context.routes.nic_of(rank);
-    PathBuilder sending, receiving;
-    context.routes.send_side(rank, nic, sending);
-    context.routes.receive_side(rank, nic, receiving);
-    path.add(std::move(sending).build(), v.up);
-    path.add(std::move(receiving).build(), v.down);
-  }
-
-  // Every tree edge as a stream of its own, each starting when the first bytes get there. A switch
-  // adds as the bytes come and holds back who is ahead, so alone none is faster than the slowest.
-  static std::vector<OpId> streams(const CollectiveCall& call, const CollectiveContext& context,
-                                   std::span<const OpId> entry) {
-    OpGraph& graph = context.graph;
-    const AggregationTree& tree = context.sharp.tree_of(*call.group);
-    const OpId begin = join_of(graph, call.role, entry);
-    const OpId end = graph.add_join(call.role);
-    // The last byte that went up still has the whole way to go.
-    const OpId last_byte = graph.add_delay(call.group->ranks.front(), latency(tree, context),
-                                           call.role, graph.label("sharp last byte"));
-    graph.add_edge(last_byte, end);
-    const double wire = 1 / device(tree, context).efficiency;
-    const Seconds all = latency(tree, context);
-    const double pace = idle_rate(whole_tree(call, context).path, context.capacities());
     std::size_t member = 0;
-    const auto stream = [&](ResourceId link, double part, double progress, PathBuilder path,
-                            Rank rank, std::string_view name) {
-      path.use(link, wire);
-      path.delay(all * progress);
-      FlowPath paced = std::move(path).build();
-      paced.bound = BytesPerSecond::of(pace * part);
-      const OpId op = graph.add_flow(rank, graph.add_path(std::move(paced)), call.bytes * part,
-                                     call.role, graph.label(name));
-      graph.add_edge(begin, op);
-      graph.add_edge(op, progress == 0 ? last_byte : end);
-      occupy(graph, op, {rank}, context.library->sharp_slowdown);
-    };
     for (const TreeEdge& edge : tree.edges) {
-      const EdgeVolume v = volume(call.op, edge.leaves, call.group->size());
-      const double up = static_cast<double>(edge.level) / (2 * tree.depth);
-      PathBuilder sending, receiving;
-      const Rank rank = call.group->ranks[edge.level == 0 ? member : 0];
+      const EdgeVolume v = volume(call.op, edge.leaves, group.size());
+      const double progress = static_cast<double>(edge.level) / (2 * tree.depth);
+      const Rank rank = group.ranks[edge.level == 0 ? member : 0];
+      PathBuilder up, down;
       if (edge.level == 0) {
-        context.routes.send_side(rank, context.routes.nic_of(rank), sending);
-        context.routes.receive_side(rank, context.routes.nic_of(rank), receiving);
+        context.routes.send_side(rank, context.routes.nic_of(rank), up);
+        context.routes.receive_side(rank, context.routes.nic_of(rank), down);
         ++member;
       }
-      stream(edge.up, v.up, up, std::move(sending), rank, "sharp up");
-      stream(edge.down, v.down, 1 - up, std::move(receiving), rank, "sharp down");
+      up.use(edge.up, wire);
+      down.use(edge.down, wire);
+      streams.push_back({std::move(up).build(), v.up * scale, progress, rank, "sharp up"});
+      streams.push_back(
+          {std::move(down).build(), v.down * scale, 1 - progress, rank, "sharp down"});
     }
-    return std::vector<OpId>(call.group->size(), end);
   }
 
   Levels levels_;

@@ -359,8 +359,8 @@ TEST(Laws, MoreBandwidthIsNeverSlower) {
   std::mt19937_64 random(7);
   for (int seed = 0; seed < 20; ++seed) {
     Ideal c = ideal(static_cast<int>(2 + random() % 12), static_cast<double>(random() % 5));
-    const std::vector<std::string> algorithms{"ring", "tree", "sharp"};
-    c.algorithm = algorithms[random() % 3];
+    const std::vector<std::string> algorithms{"ring", "tree", "pat", "sharp"};
+    c.algorithm = algorithms[random() % algorithms.size()];
     c.fidelity = random() % 2 == 0 ? "steps" : "flow";
     double before = std::numeric_limits<double>::infinity();
     for (double port = 1e9; port < 1e12; port *= 1.0 + static_cast<double>(1 + random() % 4)) {
@@ -382,7 +382,8 @@ TEST(Laws, MoreBandwidthOfOneKindOfLinkIsNeverSlower) {
     std::mt19937_64 random(seed);
     Ideal c = ideal(static_cast<int>(2 + random() % 4), static_cast<double>(random() % 5));
     c.gpus_per_server = 4;
-    c.algorithm = std::vector<std::string>{"ring", "tree", "sharp", "hierarchical"}[random() % 4];
+    c.algorithm =
+        std::vector<std::string>{"ring", "tree", "pat", "sharp", "hierarchical"}[random() % 5];
     c.fidelity = random() % 2 == 0 ? "steps" : "flow";
     std::vector<std::string> sets{"cluster.server.nics=2", "cluster.collectives.channels=2"};
     for (const std::string& kind : kinds)

@@ -221,7 +221,8 @@ Json choice(const std::string& operation, const std::string& algorithm) {
 
 // Who does not do an operation is named only when it was asked for.
 TEST(AllToAll, WhoDoesIt) {
-  for (const std::string other : {"ring", "tree", "hierarchical", "sharp"}) {
+  for (const std::string other :
+       {"ring", "tree", "pat", "hierarchical", "sharp", "nvls", "nvls_tree"}) {
     const Json c = choice("all_to_all", other);
     EXPECT_EQ(c.at("algorithm").as_string(), "direct");
     EXPECT_EQ(c.at("refused").as_string(), other + ": does no all_to_all");

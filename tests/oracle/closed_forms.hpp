@@ -27,9 +27,15 @@ inline double ring_cut_through(const std::string& op, double S, double n, double
 }
 
 /// Bruck's pattern: ceil(log2 n) rounds, (n-1)/n of the buffer in all; all_reduce does it twice.
-inline double tree(const std::string& op, double S, double n, double b, double a) {
+inline double pat(const std::string& op, double S, double n, double b, double a) {
   const double once = ceil_log2(n) * a + (n - 1) / n * S / b;
   return op == "all_reduce" ? 2 * once : once;
+}
+
+/// Rabenseifner: halving and doubling among the largest power of two; the others fold in and out.
+inline double halving_doubling(const std::string& /*op*/, double S, double n, double b, double a) {
+  const double p = std::exp2(std::floor(std::log2(n)));
+  return 2 * std::log2(p) * a + 2 * (p - 1) / p * S / b + (n > p ? 2 * (a + S / b) : 0);
 }
 
 /// Streaming aggregation through one switch: the buffer once over the port, and one latency.

@@ -85,7 +85,7 @@ double time_alone(const Draw& d) {
   const auto n = static_cast<double>(d.ranks);
   const double wire = volume(d) / (kRate * d.factor);
   if (d.kind.algorithm == "sharp" || d.kind.algorithm == "direct") return kStep + wire;
-  if (d.kind.algorithm == "tree") return 2 * std::ceil(std::log2(n)) * kStep + wire;
+  if (d.kind.algorithm == "pat") return 2 * std::ceil(std::log2(n)) * kStep + wire;
   const double latencies = 2 * (n - 1) * kStep;
   return d.kind.law == "additive" ? latencies + wire : std::max(latencies, wire);
 }
@@ -213,7 +213,7 @@ TEST_P(FlowAgainstSteps, BesideACompetitorAwayFromTheSlowLink) {
 
 INSTANTIATE_TEST_SUITE_P(Each, FlowAgainstSteps,
                          ::testing::Values(Kind{"ring", "additive"}, Kind{"ring", "cut-through"},
-                                           Kind{"tree", "additive"}, Kind{"sharp", "additive"},
+                                           Kind{"pat", "additive"}, Kind{"sharp", "additive"},
                                            Kind{"direct", "additive"}),
                          [](const auto& info) {
                            return info.param.algorithm +

@@ -213,7 +213,8 @@ TEST(Plugins, AllRegistered) {
   EXPECT_EQ(Registry<TopologyPlugin>::of().names(), (Names{"crossbar", "fat-tree"}));
   EXPECT_EQ(Registry<Transport>::of().names(), (Names{"rdma", "tcp"}));
   EXPECT_EQ(Registry<Collective>::of().names(),
-            (Names{"direct", "hierarchical", "ring", "sharp", "tree"}));
+            (Names{"direct", "halving_doubling", "hierarchical", "nvls", "nvls_tree", "pat", "ring",
+                   "sharp", "tree"}));
   EXPECT_EQ(Registry<Workload>::of().names(),
             (Names{"collective", "fixed-step", "gpt", "trace", "traffic"}));
   EXPECT_EQ(Registry<TraceFormat>::of().names(),

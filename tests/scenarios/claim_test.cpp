@@ -76,9 +76,15 @@ TEST(Claim, HalfTheLinkRate) {
   EXPECT_DOUBLE_EQ(allreduce("traditional", half), allreduce("traditional"));
 }
 
-TEST(Claim, WithoutSharpTheRingRuns) {
+// NCCL takes its tree there: a card sends two eighths of the buffer at 0.87 of its rate. Forced,
+// the ring takes what its bytes do.
+TEST(Claim, WithoutSharpTheTreeRuns) {
+  const std::vector<std::string> without{R"(enable=["rdma","gpudirect"])"};
+  expect_within(allreduce("dpu", without), 2 * kBytes / (8 * kNic * kPayload * 0.87), 0.05);
   const double ring = kRingBytes / (8 * kNic * kPayload);
-  expect_within(allreduce("dpu", {R"(enable=["rdma","gpudirect"])"}), ring, 0.05);
+  expect_within(allreduce("dpu", {without[0], "cluster.collectives.algorithm=ring",
+                                  "cluster.collectives.protocol=simple"}),
+                ring, 0.05);
 }
 
 TEST(Claim, WithoutRdmaNothingElseHelps) {

@@ -147,15 +147,17 @@ TEST(FoldSlow, Networks) {
   expect_whole(crossbar);
 }
 
+// Of four replicas in a double binary tree two send half a buffer and two a whole one.
 TEST(FoldSlow, Algorithms) {
-  for (const std::string name : {"ring", "tree", "hierarchical", "sharp", "auto"}) {
+  for (const std::string name : {"ring", "tree", "pat", "hierarchical", "sharp", "auto"}) {
     for (const std::string tensor : {"analytic", "flow"}) {
-      expect_whole({8,
+      expect_folds({8,
                     2,
                     4,
                     2,
                     R"(, "bucket": "4 MB")",
-                    {algorithm(name), kSharp, "engine.tensor_fidelity=" + tensor}});
+                    {algorithm(name), kSharp, "engine.tensor_fidelity=" + tensor}},
+                   8, name == "tree" ? 2 : 1);
     }
   }
 }
@@ -344,7 +346,7 @@ TEST(Fold, StockExecutor) {
 // What stands for others is measured on its own servers and GPUs, and in its own groups.
 
 TEST(Fold, AnalyticCollectives) {
-  for (const std::string name : {"ring", "tree", "hierarchical", "sharp", "auto"}) {
+  for (const std::string name : {"ring", "tree", "pat", "hierarchical", "sharp", "auto"}) {
     for (const std::string tensor : {"analytic", "flow"}) {
       expect_whole({8,
                     2,
