@@ -14,4 +14,7 @@ struct EmbeddedFile {
 /// models/catalog/**/*.json, sorted by path. Valid for the life of the program.
 std::span<const EmbeddedFile> embedded_catalog();
 
+/// models/validation/*.json: published measurements.
+std::span<const EmbeddedFile> embedded_validation();
+
 }  // namespace trainyard

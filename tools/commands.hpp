@@ -50,6 +50,10 @@ struct CollectiveOptions {
 ExitCode collective_command(const std::string& scenario, const CollectiveOptions& what,
                             const CommonOptions& options);
 
+/// Published measurements ("network") beside what the simulator gives. `strict`: kAssert when a bar
+/// is missed.
+ExitCode validate_command(const std::string& what, bool strict, const CommonOptions& options);
+
 ExitCode check_command(const std::vector<std::string>& scenarios, const CommonOptions& options);
 ExitCode schema_command();
 ExitCode list_command(const std::string& kind, const CommonOptions& options);

@@ -27,7 +27,7 @@ struct CommandLine {
   std::vector<std::string> scenarios;
   SweepOptions sweep;
   SubmitOptions submit;
-  bool audit = false;
+  bool audit = false, strict = false;
   std::function<ExitCode()> action;
   SweepOptions sweep_options() const {
     SweepOptions all = sweep;
@@ -134,6 +134,19 @@ void add_collective(CLI::App& app, CommandLine& line) {
   command->callback([&] {
     line.action = [&] { return collective_command(line.scenario, line.collective, line.common); };
   });
+}
+
+void add_validate(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("validate", "published measurements beside what the simulator gives");
+  command->add_option("what", line.kind, "network: collectives by nccl-tests")
+      ->required()
+      ->check(CLI::IsMember({"network"}));
+  command->add_flag("--strict", line.strict, "exit 5 when an error is larger than its bar");
+  add_scenario_options(command, line);
+  add_format(command, line.common, {"text", "json", "csv"});
+  command->callback(
+      [&] { line.action = [&] { return validate_command(line.kind, line.strict, line.common); }; });
 }
 
 void add_sweep_axes(CLI::App* command, CommandLine& line) {
@@ -343,6 +356,7 @@ int run(int argc, char** argv) {
                                                 git_id(), simgrid_version()));
   add_run(app, line);
   add_collective(app, line);
+  add_validate(app, line);
   add_sweep(app, line);
   add_trace_commands(app, line.common, line.action);
   add_helpers(app, line);
